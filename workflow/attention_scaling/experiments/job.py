@@ -1,0 +1,71 @@
+"""One job of the workflow: an experiment on one backend and device, one shard of it, into one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from attention_scaling import backends, experiments, shards
+from attention_scaling.experiments.monte_carlo import run_cell
+from attention_scaling.measurement import Measurement
+from attention_scaling.progress import Progress
+from attention_scaling.sampling.streams import Shard
+from attention_scaling.settings import Config
+from attention_scaling.shards import ShardRow
+
+
+def run_exact(config: Config, name: str, output: Path) -> None:
+    """Write the experiment's exact values: what needs no backend and no sampling."""
+    settings = config.experiment(name)
+    shards.write(output, map(ShardRow, experiments.get(name).module().exact(settings)))
+
+
+def run(config: Config, name: str, backend: str, device: str, shard: Shard, output: Path) -> None:
+    """Write what the experiment measures on `backend` and `device`: shard 0 all that is not sampled, each
+    shard its own blocks. On a machine without the device, one row with the reason.
+    """
+    settings = config.experiment(name)
+    try:
+        loaded = backends.load(backend, device)
+    except backends.UnavailableError as reason:
+        rows = [_unavailable(name, backend, device, str(reason))] if shard.index == 0 else []
+        shards.write(output, rows)
+        return
+    shards.write(output, _rows(config, name, settings, loaded, shard))
+
+
+def _rows(
+    config: Config, name: str, settings: object, backend: backends.Backend, shard: Shard
+) -> Iterator[ShardRow]:
+    module = experiments.get(name).module()
+    if shard.index == 0 and hasattr(module, "measure"):
+        yield from map(ShardRow, module.measure(settings, backend))
+    if not hasattr(module, "cells"):
+        return
+    cells = module.cells(settings)
+    planned = sum(cell.samples for cell in cells) // shard.count
+    with Progress(f"{name} {backend.name} {backend.device}", planned, "rows") as progress:
+        for cell in cells:
+            yield from run_cell(
+                module.sample,
+                settings,
+                cell,
+                backend,
+                seed=config.study.seed,
+                experiment=name,
+                shard=shard,
+                advance=progress.advance,
+            )
+
+
+def _unavailable(name: str, backend: str, device: str, reason: str) -> ShardRow:
+    return ShardRow(
+        Measurement(
+            experiment=name,
+            quantity="all",
+            method="skipped",
+            backend=backend,
+            device=device,
+            skipped=reason,
+        )
+    )

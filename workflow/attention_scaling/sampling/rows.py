@@ -1,0 +1,76 @@
+"""What a softmax makes of rows of scores: the statistics that the saturation experiments average.
+
+Scores come as (n_keys, ...) with the keys along the first axis. All statistics follow from the shifted
+exponentials x_j = exp(s_j - max s), so a row is exponentiated once whatever is asked of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from attention_scaling.backends import Array, Backend
+
+CLOSED_WEIGHT = 0.9
+"""A row counts as closed when its largest weight is above this."""
+
+NAMES = ("top_weight", "closed_share", "capacity", "top_derivative", "entropy", "top_eigenvalue")
+
+
+def statistics(backend: Backend, scores: Array, names: Collection[str]) -> dict[str, Array]:
+    """The statistics `names` of each row; each of the shape of `scores` without its first axis, float64.
+
+    `top_weight` is the largest weight max a; `closed_share` is 1 where it exceeds `CLOSED_WEIGHT`, else 0;
+    `capacity` is 1 - sum a^2, the trace of the softmax Jacobian; `top_derivative` is the largest a (1 - a),
+    which always stands at the largest a, since every other weight is at most 1 - max a; `entropy` is
+    -sum a log a in nats; `top_eigenvalue` is the largest eigenvalue of diag(a) - a a^T. Overwrites `scores`.
+    """
+    xp = backend.xp
+    scores -= xp.max(scores, axis=0)
+    # The entropy needs the shifted scores themselves, beside their exponentials.
+    shifted = xp.asarray(scores, copy=True) if "entropy" in names else None
+    exponentials = backend.exp_in_place(scores)
+    total = xp.sum(exponentials, axis=0)
+    # The largest exponential is exp(0) = 1.
+    top = 1 / xp.astype(total, xp.float64)
+    found: dict[str, Array] = {}
+    if "top_weight" in names:
+        found["top_weight"] = top
+    if "closed_share" in names:
+        found["closed_share"] = xp.astype(top > CLOSED_WEIGHT, xp.float64)
+    if "top_derivative" in names:
+        found["top_derivative"] = top * (1 - top)
+    if shifted is not None:
+        weighted = xp.astype(xp.sum(exponentials * shifted, axis=0), xp.float64)
+        found["entropy"] = xp.log(1 / top) - weighted * top
+    if "capacity" in names or "top_eigenvalue" in names:
+        weights = exponentials
+        weights /= total
+        if "capacity" in names:
+            found["capacity"] = 1 - xp.astype(xp.sum(weights * weights, axis=0), xp.float64)
+        if "top_eigenvalue" in names:
+            found["top_eigenvalue"] = top_eigenvalue(backend, xp.astype(weights, xp.float64))
+    return found
+
+
+def top_eigenvalue(backend: Backend, weights: Array) -> Array:
+    """The largest eigenvalue of diag(a) - a a^T for weights of shape (n_keys, ...), float64.
+
+    Diagonal minus rank one: the eigenvalues solve the secular equation 1 = sum_j a_j^2 / (a_j - x), and the
+    largest lies between the two largest weights (Golub, "Some modified matrix eigenvalue problems", 1973,
+    section 5). Bisection halves that interval down to rounding.
+    """
+    xp = backend.xp
+    ordered = xp.sort(weights, axis=0)
+    if weights.shape[0] == 1:
+        return xp.zeros_like(ordered[0, ...])
+    low, high = ordered[-2, ...], ordered[-1, ...]
+    squares = weights * weights
+    for _ in range(54):
+        middle = (low + high) / 2
+        # Between the two largest weights the sum rises from -inf to +inf, and is 1 at the eigenvalue.
+        gaps = weights - middle
+        gaps = xp.where(gaps == 0, xp.full_like(gaps, 1e-300), gaps)
+        too_high = xp.sum(squares / gaps, axis=0) > 1
+        low = xp.where(too_high, low, middle)
+        high = xp.where(too_high, middle, high)
+    return (low + high) / 2

@@ -1,0 +1,83 @@
+"""The files that experiment jobs leave: measurements, and moments by block of what is still to be merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from attention_scaling import parquet
+from attention_scaling.measurement import Measurement
+from attention_scaling.moments import Moments, merge
+from attention_scaling.tables import MEASUREMENT_SCHEMA
+
+SHARD_SCHEMA = pa.schema(
+    [
+        *MEASUREMENT_SCHEMA,
+        pa.field("block", pa.int64()),
+        pa.field("block_rows", pa.int64()),
+        pa.field("block_mean", pa.float64()),
+        pa.field("block_m2", pa.float64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class ShardRow:
+    """A measurement, or (with `block`) one block's share of a measurement whose value comes by merging."""
+
+    measurement: Measurement
+    block: int | None = None
+    moments: Moments | None = None
+
+
+def write(path: Path, rows: Iterable[ShardRow]) -> None:
+    """Write one job's rows."""
+
+    def record(row: ShardRow) -> dict:
+        moments = row.moments
+        return asdict(row.measurement) | {
+            "block": row.block,
+            "block_rows": moments.count if moments else None,
+            "block_mean": moments.mean if moments else None,
+            "block_m2": moments.m2 if moments else None,
+        }
+
+    parquet.write(path, map(record, rows), SHARD_SCHEMA)
+
+
+def read(path: Path) -> Iterator[ShardRow]:
+    """The rows of one job's file."""
+    names = [field.name for field in fields(Measurement)]
+    for record in parquet.read(path, SHARD_SCHEMA).to_pylist():
+        measurement = Measurement(**{name: record[name] for name in names})
+        moments = None
+        if record["block"] is not None:
+            moments = Moments(record["block_rows"], record["block_mean"], record["block_m2"])
+        yield ShardRow(measurement, record["block"], moments)
+
+
+def merged(rows: Iterable[ShardRow]) -> list[Measurement]:
+    """All measurements, each statistic's blocks merged in the order of their numbers.
+
+    The rows may come in any order and from any number of shards; the result is the same to the last bit.
+    """
+    whole: list[Measurement] = []
+    blocks: dict[Measurement, list[tuple[int, Moments]]] = {}
+    for row in rows:
+        if row.block is None:
+            whole.append(row.measurement)
+        else:
+            blocks.setdefault(row.measurement, []).append((row.block, row.moments))
+    for labels, parts in blocks.items():
+        total = merge(_in_order(parts))
+        # A single row has no spread to take a standard error from.
+        stderr = total.stderr if total.count > 1 else None
+        whole.append(replace(labels, samples=total.count, value=total.mean, stderr=stderr))
+    return whole
+
+
+def _in_order(parts: Sequence[tuple[int, Moments]]) -> Iterator[Moments]:
+    return (moments for _, moments in sorted(parts, key=lambda part: part[0]))
