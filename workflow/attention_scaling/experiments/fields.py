@@ -56,3 +56,11 @@ Dtypes = Annotated[
     Field(min_length=1, description="Dtypes of the scores' and the softmax's arithmetic."),
     AfterValidator(_unique),
 ]
+
+TargetError = Annotated[
+    float | None,
+    Field(
+        gt=0,
+        description="Standard error to reach, with at most `samples` rows; default: draw them all.",
+    ),
+]

@@ -1,0 +1,99 @@
+"""The measurement table is checked on writing and reading, and written whole or not at all."""
+
+import pandas as pd
+import pytest
+
+from attention_scaling import shards, tables
+from attention_scaling.collect import collect
+from attention_scaling.errors import UserError
+from attention_scaling.measurement import Measurement
+from attention_scaling.settings import Config, Study
+
+ROW = Measurement(
+    experiment="saturation", quantity="top_weight", method="collapsed", d_k=4, value=0.5
+)
+
+
+def write_rows(path, *rows):
+    shards.write(path, map(shards.ShardRow, rows))
+    return path
+
+
+def collected(tmp_path, *rows):
+    config = Config(tmp_path / "c.yaml", Study(seed=1), {"saturation": {}})
+    output = tmp_path / "measurements.parquet"
+    collect(config, [write_rows(tmp_path / "shard.parquet", *rows)], output)
+    return tables.read_measurements(output)
+
+
+def changed(**fields):
+    return Measurement(**(vars(ROW) | fields))
+
+
+def test_rows_come_back_as_they_were(tmp_path):
+    table = collected(tmp_path, ROW, changed(d_k=None, variant="x", value=None, skipped="no GPU"))
+    assert len(table) == 2
+    first = table[table["d_k"] == 4].iloc[0]
+    assert first["value"] == 0.5
+    assert pd.isna(first["rho"])
+    assert list(table.columns) == tables.MEASUREMENT_SCHEMA.names
+
+
+def test_the_exact_value_of_a_cell_is_put_beside_every_measured_one(tmp_path):
+    exact = changed(method="quadrature", value=0.49, stderr=0.0)
+    other_cell = changed(d_k=8, value=0.7)
+    table = collected(tmp_path, ROW, exact, other_cell)
+    theory = table.set_index(["method", "d_k"])["theory"]
+    assert theory["collapsed", 4] == 0.49
+    assert pd.isna(theory["collapsed", 8])
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"method": "guessing"}, "method"),
+        ({"value": None}, "value or the reason"),
+        ({"skipped": "but it has a value"}, "value or the reason"),
+        ({"rho": 1.5}, "rho"),
+        ({"stderr": -1.0}, "stderr"),
+        ({"divisor": "cube"}, "divisor"),
+    ],
+)
+def test_a_bad_row_is_refused_in_one_line(tmp_path, fields, word):
+    with pytest.raises(UserError, match=word) as caught:
+        collected(tmp_path, changed(**fields))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "measurements.parquet").exists()
+
+
+def test_two_rows_with_the_same_labels_are_refused(tmp_path):
+    with pytest.raises(UserError, match="measurements.parquet"):
+        collected(tmp_path, ROW, changed(value=0.6))
+
+
+def test_a_damaged_file_is_one_line_that_names_it(tmp_path):
+    path = tmp_path / "shard.parquet"
+    path.write_bytes(b"PAR1 but no more")
+    with pytest.raises(UserError, match=r"shard\.parquet: not a readable Parquet file"):
+        list(shards.read(path))
+
+
+def test_a_file_of_other_columns_is_refused(tmp_path):
+    path = tmp_path / "other.parquet"
+    pd.DataFrame({"x": [1]}).to_parquet(path)
+    with pytest.raises(UserError, match="columns"):
+        list(shards.read(path))
+
+
+def test_a_failed_write_leaves_the_earlier_file(tmp_path):
+    path = write_rows(tmp_path / "shard.parquet", ROW)
+
+    def rows_that_break():
+        yield shards.ShardRow(ROW)
+        raise RuntimeError("in the middle")
+
+    before = path.read_bytes()
+    with pytest.raises(RuntimeError):
+        shards.write(path, rows_that_break())
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
