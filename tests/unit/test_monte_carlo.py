@@ -10,6 +10,7 @@ from attention_scaling.experiments.monte_carlo import Cell, Statistic, run_cell
 from attention_scaling.sampling.streams import Shard
 
 CELL = Cell(method="direct", samples=70_000, numbers_per_row=3, d_k=3)
+WHOLE = Shard()
 STATISTIC = Statistic("score_mean")
 
 
@@ -17,7 +18,7 @@ def sample(settings, cell, backend, draws, rows):
     return {STATISTIC: backend.xp.sum(draws.normal((rows, cell.d_k)), axis=1)}
 
 
-def run(cell, shard=Shard(), backend="numpy", seed=1):
+def run(cell, shard=WHOLE, backend="numpy", seed=1):
     loaded = backends.load(backend)
     return list(run_cell(sample, None, cell, loaded, seed=seed, experiment="test", shard=shard))
 
