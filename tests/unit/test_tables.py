@@ -7,20 +7,26 @@ from attention_scaling import shards, tables
 from attention_scaling.collect import collect
 from attention_scaling.errors import UserError
 from attention_scaling.measurement import Measurement
+from attention_scaling.provenance import JobClock
 from attention_scaling.settings import Config, Study
 
 ROW = Measurement(
-    experiment="saturation", quantity="top_weight", method="collapsed", d_k=4, value=0.5
+    experiment="correlation", quantity="top_weight", method="collapsed", d_k=4, value=0.5
 )
 
 
+CLOCK = JobClock("correlation", "numpy-cpu 0 of 1", "numpy", "cpu", code="0" * 64)
+
+
 def write_rows(path, *rows):
-    shards.write(path, map(shards.ShardRow, rows))
+    shards.write(path, map(shards.ShardRow, rows), CLOCK)
     return path
 
 
 def collected(tmp_path, *rows):
-    config = Config(tmp_path / "c.yaml", Study(seed=1), {"saturation": {}})
+    config_path = tmp_path / "config.yaml"
+    config_path.write_text("seed: 1")
+    config = Config(config_path, Study(seed=1), {"correlation": {}})
     output = tmp_path / "measurements.parquet"
     collect(config, [write_rows(tmp_path / "shard.parquet", *rows)], output)
     return tables.read_measurements(output)
@@ -75,14 +81,14 @@ def test_a_damaged_file_is_one_line_that_names_it(tmp_path):
     path = tmp_path / "shard.parquet"
     path.write_bytes(b"PAR1 but no more")
     with pytest.raises(UserError, match=r"shard\.parquet: not a readable Parquet file"):
-        list(shards.read(path))
+        shards.read(path)
 
 
 def test_a_file_of_other_columns_is_refused(tmp_path):
     path = tmp_path / "other.parquet"
     pd.DataFrame({"x": [1]}).to_parquet(path)
     with pytest.raises(UserError, match="columns"):
-        list(shards.read(path))
+        shards.read(path)
 
 
 def test_a_failed_write_leaves_the_earlier_file(tmp_path):
@@ -94,6 +100,6 @@ def test_a_failed_write_leaves_the_earlier_file(tmp_path):
 
     before = path.read_bytes()
     with pytest.raises(RuntimeError):
-        shards.write(path, rows_that_break())
+        shards.write(path, rows_that_break(), CLOCK)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -10,6 +10,7 @@ import pandas as pd
 from attention_scaling import experiments, shards
 from attention_scaling.errors import UserError
 from attention_scaling.measurement import Measurement
+from attention_scaling.provenance import write_study
 from attention_scaling.settings import Config
 from attention_scaling.tables import CELL, EXACT_METHODS, MEASUREMENT_SCHEMA, write_measurements
 
@@ -17,12 +18,15 @@ from attention_scaling.tables import CELL, EXACT_METHODS, MEASUREMENT_SCHEMA, wr
 def collect(config: Config, files: Iterable[Path], output: Path) -> pd.DataFrame:
     """Merge the shards in `files`, add what derives from them and the exact values, and write the table.
 
-    Rows are sorted by their labels, so the table does not depend on the order of the files.
+    Rows are sorted by their labels, so the table does not depend on the order of the files. Beside it goes
+    `provenance.json`, the facts about the study and all its jobs.
     """
     by_experiment: dict[str, list[shards.ShardRow]] = {}
+    jobs = []
     for path in files:
-        for row in shards.read(path):
-            by_experiment.setdefault(row.measurement.experiment, []).append(row)
+        rows, facts = shards.read(path)
+        jobs.append(facts)
+        by_experiment.setdefault(facts.experiment, []).extend(rows)
     measurements: list[Measurement] = []
     for name, rows in by_experiment.items():
         merged = shards.merged(rows)
@@ -38,6 +42,7 @@ def collect(config: Config, files: Iterable[Path], output: Path) -> pd.DataFrame
         [*MEASUREMENT_SCHEMA.names[:11], "cell", "variant", "step"], ignore_index=True
     )
     write_measurements(table, output)
+    write_study(output.with_name("provenance.json"), config.path, config.study.seed, jobs)
     return table
 
 

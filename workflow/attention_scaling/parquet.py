@@ -16,12 +16,14 @@ from attention_scaling.atomic import atomic_path
 from attention_scaling.errors import UserError
 
 
-def write(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> None:
-    """Write `rows` under `schema`, whole or not at all.
+def write(
+    path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema, metadata: dict[bytes, bytes]
+) -> None:
+    """Write `rows` under `schema`, with `metadata` in the file's own, whole or not at all.
 
     Rows are dictionaries with a key for every column. Raises `UserError` when the file cannot be written.
     """
-    table = pa.Table.from_pylist(list(rows), schema=schema)
+    table = pa.Table.from_pylist(list(rows), schema=schema.with_metadata(metadata))
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from attention_scaling import parquet
+from attention_scaling import parquet, provenance
 from attention_scaling.measurement import Measurement
 from attention_scaling.moments import Moments, merge
 from attention_scaling.tables import MEASUREMENT_SCHEMA
@@ -23,6 +23,8 @@ SHARD_SCHEMA = pa.schema(
     ]
 )
 
+_FACTS_KEY = b"job"
+
 
 @dataclass(frozen=True)
 class ShardRow:
@@ -33,8 +35,8 @@ class ShardRow:
     moments: Moments | None = None
 
 
-def write(path: Path, rows: Iterable[ShardRow]) -> None:
-    """Write one job's rows."""
+def write(path: Path, rows: Iterable[ShardRow], clock: provenance.JobClock) -> None:
+    """Write one job's rows, and the facts about the job beside them in the same file."""
 
     def record(row: ShardRow) -> dict:
         moments = row.moments
@@ -45,13 +47,20 @@ def write(path: Path, rows: Iterable[ShardRow]) -> None:
             "block_m2": moments.m2 if moments else None,
         }
 
-    parquet.write(path, map(record, rows), SHARD_SCHEMA)
+    records = [record(row) for row in rows]
+    facts = provenance.encode(clock.facts())
+    parquet.write(path, records, SHARD_SCHEMA, {_FACTS_KEY: facts})
 
 
-def read(path: Path) -> Iterator[ShardRow]:
-    """The rows of one job's file."""
+def read(path: Path) -> tuple[list[ShardRow], provenance.JobFacts]:
+    """The rows of one job's file, and the facts about the job."""
+    table = parquet.read(path, SHARD_SCHEMA)
+    return list(_rows(table)), provenance.decode(table.schema.metadata[_FACTS_KEY])
+
+
+def _rows(table: pa.Table) -> Iterator[ShardRow]:
     names = [field.name for field in fields(Measurement)]
-    for record in parquet.read(path, SHARD_SCHEMA).to_pylist():
+    for record in table.to_pylist():
         measurement = Measurement(**{name: record[name] for name in names})
         moments = None
         if record["block"] is not None:

@@ -57,7 +57,10 @@ def validate(model: type[Model], data: Any, where: str) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = error.errors(include_url=False)
+        # A misspelt key shows up twice, as one unknown and one missing: the unknown one says more.
+        problems = sorted(
+            error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden"
+        )
         first = problems[0]
         key = ".".join(str(part) for part in first["loc"])
         separator = "." if where.rpartition(": ")[2] != where and key else ": "

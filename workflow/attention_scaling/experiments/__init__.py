@@ -47,6 +47,7 @@ REGISTRY: dict[str, Experiment] = {
         Experiment("saturation", exact=True, sampled=True),
         Experiment("correlation", exact=True, sampled=True),
         Experiment("capacity", exact=True, sampled=True),
+        Experiment("gradient", sampled=True),
     )
 }
 

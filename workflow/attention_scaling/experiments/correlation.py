@@ -23,7 +23,7 @@ from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.measurement import Measurement
 from attention_scaling.sampling import rows as softmax_rows
 from attention_scaling.sampling.scores import numbers_per_row, one_aligned_key
-from attention_scaling.theory.moments import correlated_moments
+from attention_scaling.theory.moments import correlated_score_moments
 from attention_scaling.validation import StrictModel
 
 NAME = "correlation"
@@ -57,8 +57,11 @@ def exact(settings: Settings) -> Iterator[Measurement]:
         for d_k in settings.widths:
             for n_keys in settings.key_counts:
                 for divisor in settings.divisors:
-                    mean, variance = correlated_moments(d_k, rho, divisor=divisor)
-                    for quantity, value in (("score_mean", mean), ("score_variance", variance)):
+                    moments = correlated_score_moments(d_k, rho, divisor)
+                    for quantity, value in (
+                        ("score_mean", moments.mean),
+                        ("score_variance", moments.variance),
+                    ):
                         yield Measurement(
                             experiment=NAME,
                             quantity=quantity,
@@ -106,7 +109,7 @@ def sample(
     for divisor in settings.divisors:
         scores = raw / divisor_value(divisor, cell.d_k)
         aligned = scores[0, :] + 0.0  # a copy: the statistics overwrite the scores
-        mean, _ = correlated_moments(cell.d_k, cell.rho, divisor=divisor)
+        mean = correlated_score_moments(cell.d_k, cell.rho, divisor).mean
         found[Statistic("score_mean", divisor)] = aligned
         found[Statistic("score_variance", divisor)] = (aligned - mean) ** 2
         for name, values in softmax_rows.statistics(backend, scores, ROW_QUANTITIES).items():

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from attention_scaling import backends, experiments, shards
 from attention_scaling.experiments.monte_carlo import run_cell
+from attention_scaling.imports import code_digest
 from attention_scaling.measurement import Measurement
 from attention_scaling.progress import Progress
+from attention_scaling.provenance import JobClock
 from attention_scaling.sampling.streams import Shard
 from attention_scaling.settings import Config
 from attention_scaling.shards import ShardRow
@@ -16,22 +18,30 @@ from attention_scaling.shards import ShardRow
 
 def run_exact(config: Config, name: str, output: Path) -> None:
     """Write the experiment's exact values: what needs no backend and no sampling."""
+    clock = _clock(name, "exact", "numpy", "cpu")
     settings = config.experiment(name)
-    shards.write(output, map(ShardRow, experiments.get(name).module().exact(settings)))
+    shards.write(output, map(ShardRow, experiments.get(name).module().exact(settings)), clock)
 
 
 def run(config: Config, name: str, backend: str, device: str, shard: Shard, output: Path) -> None:
     """Write what the experiment measures on `backend` and `device`: shard 0 all that is not sampled, each
     shard its own blocks. On a machine without the device, one row with the reason.
     """
+    part = f"{backend}-{device} {shard.index} of {shard.count}"
+    clock = _clock(name, part, backend, device)
     settings = config.experiment(name)
     try:
         loaded = backends.load(backend, device)
     except backends.UnavailableError as reason:
         rows = [_unavailable(name, backend, device, str(reason))] if shard.index == 0 else []
-        shards.write(output, rows)
+        shards.write(output, rows, clock)
         return
-    shards.write(output, _rows(config, name, settings, loaded, shard))
+    shards.write(output, _rows(config, name, settings, loaded, shard), clock)
+
+
+def _clock(name: str, part: str, backend: str, device: str) -> JobClock:
+    code = code_digest(experiments.get(name).module_name, __name__)
+    return JobClock(name, part, backend, device, code)
 
 
 def _rows(

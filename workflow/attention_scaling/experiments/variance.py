@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt
 
@@ -21,6 +21,8 @@ from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.fitting import power_law
 from attention_scaling.measurement import Measurement
 from attention_scaling.sampling.entries import LAWS
+from attention_scaling.theory.moments import score_moments
+from attention_scaling.theory.signs import LARGEST_ENUMERATED, enumerate_signs
 from attention_scaling.validation import StrictModel
 
 NAME = "variance"
@@ -36,6 +38,10 @@ QUANTITIES = {
 }
 
 
+SLOPES = {"none": 0.5, "root": 0.0, "width": -0.5}
+"""The exponent of d_k in the typical size of a score, by divisor."""
+
+
 class Settings(StrictModel):
     """Settings of the variance experiment."""
 
@@ -43,41 +49,53 @@ class Settings(StrictModel):
     distributions: Annotated[list[Literal[tuple(LAWS)]], Field(min_length=1)] = list(LAWS)
     samples: SampleSize
     enumerated_widths: Annotated[
-        list[Annotated[PositiveInt, Field(le=20)]],
+        list[Annotated[PositiveInt, Field(le=LARGEST_ENUMERATED)]],
         Field(description="Widths whose 2^d_k sign rows are walked through one by one."),
     ] = []
 
 
 def exact(settings: Settings) -> Iterator[Measurement]:
-    """Closed forms for every width and divisor, and the sign rows walked through for small widths."""
-    for d_k in settings.widths:
+    """Closed forms for every width, law and divisor, and the sign rows walked through for small widths."""
+    for distribution in settings.distributions:
         for divisor in DIVISORS:
-            size = math.sqrt(d_k) / divisor_value(divisor, d_k)
-            values = {"score_mean": 0.0, "score_square_mean": size**2}
-            values |= {"score_size": size, "score_std": size}
-            for distribution in settings.distributions:
+            yield _exact("size_slope", SLOPES[divisor], divisor=divisor, distribution=distribution)
+            for d_k in settings.widths:
+                fourth = LAWS[distribution].fourth_moment
+                moments = score_moments(d_k, divisor, fourth_q=fourth, fourth_k=fourth)
+                values = {
+                    "score_mean": moments.mean,
+                    "score_square_mean": moments.square_mean,
+                    "score_size": moments.size,
+                    "score_std": moments.size,
+                }
                 for quantity, value in values.items():
-                    yield Measurement(
-                        experiment=NAME,
-                        quantity=quantity,
-                        method="closed_form",
-                        d_k=d_k,
-                        divisor=divisor,
-                        distribution=distribution,
-                        value=value,
-                        stderr=0.0,
+                    yield _exact(
+                        quantity, value, d_k=d_k, divisor=divisor, distribution=distribution
                     )
-    for divisor, slope in zip(DIVISORS, (0.5, 0.0, -0.5), strict=True):
-        for distribution in settings.distributions:
-            yield Measurement(
-                experiment=NAME,
-                quantity="size_slope",
-                method="closed_form",
-                divisor=divisor,
-                distribution=distribution,
-                value=slope,
-                stderr=0.0,
+    for d_k in settings.enumerated_widths:
+        rows = enumerate_signs(d_k)
+        values = {
+            "score_mean": rows.mean,
+            "score_square_mean": rows.square_mean,
+            "score_fourth_mean": rows.fourth_mean,
+            "cross_term_max": rows.cross_term_max,
+        }
+        for quantity, value in values.items():
+            yield _exact(
+                quantity,
+                float(value),
+                method="enumeration",
+                d_k=d_k,
+                divisor="none",
+                distribution="signs",
+                samples=rows.rows,
             )
+
+
+def _exact(quantity: str, value: float, method: str = "closed_form", **labels: Any) -> Measurement:
+    return Measurement(
+        experiment=NAME, quantity=quantity, method=method, value=value, stderr=0.0, **labels
+    )
 
 
 def cells(settings: Settings) -> list[Cell]:

@@ -1,0 +1,91 @@
+"""A configuration that cannot be run is refused in one line that names file, key and what is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from attention_scaling.errors import UserError
+from attention_scaling.settings import check_config
+
+ROOT = Path(__file__).parents[2]
+
+GOOD = """
+seed: 1
+backends: [numpy]
+experiments:
+  correlation:
+    correlations: [0.5]
+    widths: [4, 16]
+    key_counts: [8]
+    samples: 100
+"""
+
+
+def refused(tmp_path, text):
+    path = tmp_path / "my.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        check_config(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(str(path))
+    return message
+
+
+def test_a_good_config_is_taken(tmp_path):
+    path = tmp_path / "my.yaml"
+    path.write_text(GOOD)
+    config = check_config(path)
+    assert config.experiments == ["correlation"]
+    assert config.experiment("correlation").widths == [4, 16]
+    assert config.devices("numpy") == ["cpu"]
+    assert config.devices("torch") == ["cpu", "cuda"]
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "quick.yaml"])
+def test_the_shipped_configs_are_valid(name):
+    assert check_config(ROOT / "config" / name).experiments
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("seed: 1", "sede: 1", ["sede", "seed"]),
+        ("seed: 1", "seed: one", ["seed", "integer"]),
+        ("seed: 1", "seed: -1", ["seed", "greater than or equal to 0"]),
+        ("[4, 16]", "[4, -16]", ["experiments.correlation.widths.1", "greater than 0", "-16"]),
+        ("[4, 16]", "[]", ["widths", "at least 1"]),
+        ("[4, 16]", "[4, 4]", ["widths", "twice"]),
+        ("[4, 16]", "many", ["widths", "list"]),
+        ("[0.5]", "[1.5]", ["correlations.0", "less than or equal to 1", "1.5"]),
+        ("[0.5]", "[.nan]", ["correlations.0", "finite"]),
+        ("[numpy]", "[jax]", ["backends.0", "'numpy' or 'torch'", "jax"]),
+        ("[numpy]", "[numpy", ["not valid YAML"]),
+        ("samples: 100", "samples: 0", ["samples", "greater than 0"]),
+        ("samples: 100", "samples: 100\n    smaples: 3", ["smaples", "unknown key", "samples"]),
+        ("samples: 100", "samples: 100\n    samples: 3", ["samples", "twice"]),
+        ("  correlation:", "  correlations:", ["experiments.correlations", "allowed are"]),
+        (GOOD, "", ["mapping"]),
+        (GOOD, "seed: 1", ["experiments"]),
+    ],
+)
+def test_a_mistake_is_named(tmp_path, old, new, words):
+    message = refused(tmp_path, GOOD.replace(old, new, 1))
+    for word in words:
+        assert word in message
+
+
+def test_a_yaml_mistake_names_its_line(tmp_path):
+    message = refused(tmp_path, "seed: 1\nexperiments: {a: [}\n")
+    assert "my.yaml:2:" in message
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        check_config(tmp_path / "none.yaml")
+
+
+def test_counts_may_be_written_as_powers_of_ten(tmp_path):
+    path = tmp_path / "my.yaml"
+    path.write_text(GOOD.replace("samples: 100", "samples: 1e6"))
+    assert check_config(path).experiment("correlation").samples == 10**6
