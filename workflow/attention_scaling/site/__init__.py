@@ -1,0 +1,1 @@
+"""The website: variables and generated tables, rendering by Quarto or Pandoc, checking."""

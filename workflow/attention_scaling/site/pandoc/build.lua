@@ -1,0 +1,35 @@
+-- Renders every page of a site in one Pandoc process:
+--
+--   pandoc lua build.lua < job.json > result.json
+--
+-- job:    { template, toc_depth, pages: [ { source, toc, variables } ] }
+-- result: [ { html, problems: [text] } ], one a page, in order
+local here = pandoc.path.directory(arg[0])
+local transform = dofile(pandoc.path.join { here, 'subset.lua' })
+
+local job = pandoc.json.decode(io.read('a'), false)
+local template = pandoc.template.compile(job.template)
+
+local function render(page)
+  local doc, problems = transform(pandoc.read(page.source, 'markdown'))
+  local html = pandoc.write(doc, 'html5', {
+    html_math_method = 'mathml',
+    section_divs = true,
+    table_of_contents = page.toc,
+    toc_depth = job.toc_depth,
+    template = template,
+    variables = page.variables,
+    wrap_text = 'preserve',
+  })
+  return html, problems
+end
+
+local results = pandoc.List()
+for _, page in ipairs(job.pages) do
+  local messages, html, problems = pandoc.log.silence(render, page)
+  for _, message in ipairs(messages) do
+    if message.verbosity == 'WARNING' then problems:insert(message.pretty) end
+  end
+  results:insert({ html = html, problems = problems })
+end
+io.write(pandoc.json.encode(results))

@@ -1,0 +1,117 @@
+"""Renders a Quarto website project with Pandoc."""
+
+import json
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import pypandoc
+
+from attention_scaling.errors import UserError
+from attention_scaling.site.pandoc.navigation import page_variables
+from attention_scaling.site.project import Page, Project
+
+_HERE = Path(__file__).parent
+_SHELL_FILES = ("shell.css", "shell.js")
+# Pandoc writes a quotation mark in text as &quot;, so this finds attributes and nothing else.
+_REFERENCE = re.compile(r'(?<=\s)(href|src)="([^"]+)"')
+
+
+def version() -> str:
+    """Pandoc's version, such as `3.9`."""
+    return pypandoc.get_pandoc_version()
+
+
+def render(project: Project, output: Path) -> None:
+    """Write the site of `project` into the folder `output`, with its search index.
+
+    Raises:
+        UserError: naming the page and what Pandoc could not make of it.
+    """
+    files = _listed_resources(project)
+    for page, html in zip(project.pages, _convert(project), strict=True):
+        target = output / page.href
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_localise(project, page, html, files), encoding="utf-8")
+    for file in sorted(files):
+        (output / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(project.root / file, output / file)
+    (output / "site_libs").mkdir()
+    for name in _SHELL_FILES:
+        shutil.copyfile(_HERE / name, output / "site_libs" / name)
+    _index(output)
+
+
+def _convert(project: Project) -> list[str]:
+    html = project.html
+    job = {
+        "template": (_HERE / "page.html").read_text(encoding="utf-8"),
+        "toc_depth": html.get("toc-depth", 3),
+        "pages": [
+            {
+                "source": page.source,
+                "toc": bool(page.meta.get("toc", html.get("toc", False))),
+                "variables": page_variables(project, page),
+            }
+            for page in project.pages
+        ],
+    }
+    process = subprocess.run(
+        [pypandoc.get_pandoc_path(), "lua", str(_HERE / "build.lua")],
+        input=json.dumps(job),
+        capture_output=True,
+        encoding="utf-8",
+    )
+    if process.returncode:
+        raise UserError(f"Pandoc failed: {project.root}: {process.stderr}")
+    results = json.loads(process.stdout)
+    for page, result in zip(project.pages, results, strict=True):
+        if result["problems"]:
+            raise UserError(f"page cannot be rendered: {page.path}: {result['problems'][0]}")
+    return [result["html"] for result in results]
+
+
+def _localise(project: Project, page: Page, html: str, files: set[str]) -> str:
+    """Make every link in `html` relative and to `.html`; add the project's files it names to `files`."""
+    folder = posixpath.dirname(page.path)
+
+    def relative(match: re.Match[str]) -> str:
+        url = urlsplit(match[2])
+        if url.scheme or url.netloc or not url.path:
+            return match[0]
+        start = "" if url.path.startswith("/") else folder
+        target = posixpath.normpath(posixpath.join(start, url.path.lstrip("/")))
+        if (project.root / unquote(target)).is_file() and not target.startswith(".."):
+            if target.endswith(".qmd"):
+                target = target.removesuffix(".qmd") + ".html"
+            else:
+                files.add(unquote(target))
+        path = posixpath.relpath(target, folder or ".")
+        return f'{match[1]}="{urlunsplit(url._replace(path=path))}"'
+
+    return _REFERENCE.sub(relative, html)
+
+
+def _listed_resources(project: Project) -> set[str]:
+    """Files named under `project: resources:`, for what no page links to, such as a style's fonts."""
+    patterns = project.config.get("project", {}).get("resources") or []
+    return {
+        path.relative_to(project.root).as_posix()
+        for pattern in patterns
+        for path in project.root.glob(pattern)
+        if path.is_file()
+    }
+
+
+def _index(site: Path) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "pagefind", "--site", str(site), "--keep-index-url", "--silent"],
+        capture_output=True,
+        encoding="utf-8",
+    )
+    if process.returncode:
+        raise UserError(f"search index failed: {site}: {process.stderr or process.stdout}")
