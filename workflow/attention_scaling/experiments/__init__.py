@@ -48,6 +48,7 @@ REGISTRY: dict[str, Experiment] = {
         Experiment("correlation", exact=True, sampled=True),
         Experiment("capacity", exact=True, sampled=True),
         Experiment("gradient", sampled=True),
+        Experiment("precision", exact=True, sampled=True),
     )
 }
 

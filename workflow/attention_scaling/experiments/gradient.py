@@ -4,6 +4,10 @@ A head with fresh weights reads unit-variance inputs: Q = X W_Q, K = X W_K, V = 
 1 / d_model in each W, so queries and keys have unit-variance entries. A random upstream gradient dO comes down
 and is taken back to the projections: dW_Q = X^T dQ, dW_K = X^T dK. The same head is run under each divisor, and
 its gradient compared with that of the root-scaled head.
+
+Two things act on the way: the softmax Jacobian, which closes with the width when nothing is divided, and the
+factor 1 / divisor of the chain rule behind it, which is sqrt(d_k) larger without the root. The gradient at the
+scores shows the first alone, the one at W_Q and W_K both.
 """
 
 from __future__ import annotations
@@ -13,7 +17,11 @@ from typing import Annotated
 
 from pydantic import Field, PositiveInt
 
-from attention_scaling.attention import attention_backward
+from attention_scaling.attention import (
+    attention_backward,
+    scaled_dot_product_attention,
+    score_gradient,
+)
 from attention_scaling.backends import Array, Backend, Draws
 from attention_scaling.divisors import DIVISORS, divisor_value
 from attention_scaling.experiments.fields import KeyCounts, SampleSize, Widths
@@ -23,14 +31,16 @@ from attention_scaling.validation import StrictModel
 NAME = "gradient"
 
 FROZEN_RATIO = 0.01
-"""A row counts as frozen when its query gets less than this share of the root-scaled gradient."""
+"""A row counts as frozen when its scores get less than this share of the root-scaled gradient."""
 
 QUANTITIES = {
     "gradient_norm_query": "mean Frobenius norm of the gradient at W_Q",
     "gradient_norm_key": "mean Frobenius norm of the gradient at W_K",
     "gradient_ratio_query": "mean of the norm at W_Q over that of the same head, root-scaled",
     "gradient_ratio_key": "mean of the norm at W_K over that of the same head, root-scaled",
-    "frozen_share": "share of rows that pass under 1 % of the root-scaled gradient to their query",
+    "gradient_norm_scores": "mean Frobenius norm of the gradient at the scores",
+    "gradient_ratio_scores": "mean of that norm over that of the same head, root-scaled",
+    "frozen_share": "share of rows whose scores get under 1 % of the root-scaled gradient",
 }
 
 
@@ -71,26 +81,35 @@ def sample(
     )
     upstream = draws.normal((rows, cell.n_keys, cell.d_k))
 
-    def gradients(divisor: str) -> tuple[Array, Array, Array]:
-        """Norms at W_Q and W_K, shape (rows,), and at each query, shape (rows, n_keys)."""
-        scale = 1 / divisor_value(divisor, cell.d_k)
-        d_query, d_key, _ = attention_backward(query, key, value, upstream, scale=scale)
-        inputs_t = xp.matrix_transpose(inputs)
-        at_query, at_key = xp.matmul(inputs_t, d_query), xp.matmul(inputs_t, d_key)
-        return _norm(xp, at_query, (1, 2)), _norm(xp, at_key, (1, 2)), _norm(xp, d_query, (2,))
+    d_weights = xp.matmul(upstream, xp.matrix_transpose(value))
+    inputs_t = xp.matrix_transpose(inputs)
 
-    reference = gradients("root")
+    def norms(divisor: str) -> tuple[dict[str, Array], Array]:
+        """Norms by place, each of shape (rows,), and those of the scores' rows, (rows, n_keys)."""
+        scale = 1 / divisor_value(divisor, cell.d_k)
+        _, weights = scaled_dot_product_attention(
+            query, key, value, scale=scale, return_weights=True
+        )
+        d_query, d_key, _ = attention_backward(
+            query, key, value, upstream, scale=scale, weights=weights
+        )
+        d_scores = score_gradient(weights, d_weights)
+        by_place = {
+            "query": _norm(xp, xp.matmul(inputs_t, d_query), (1, 2)),
+            "key": _norm(xp, xp.matmul(inputs_t, d_key), (1, 2)),
+            "scores": _norm(xp, d_scores, (1, 2)),
+        }
+        return by_place, _norm(xp, d_scores, (2,))
+
+    reference, reference_rows = norms("root")
     found = {}
     for divisor in DIVISORS:
-        at_query, at_key, by_row = reference if divisor == "root" else gradients(divisor)
-        frozen = by_row < FROZEN_RATIO * reference[2]
-        found |= {
-            Statistic("gradient_norm_query", divisor): at_query,
-            Statistic("gradient_norm_key", divisor): at_key,
-            Statistic("gradient_ratio_query", divisor): at_query / reference[0],
-            Statistic("gradient_ratio_key", divisor): at_key / reference[1],
-            Statistic("frozen_share", divisor): xp.mean(xp.astype(frozen, xp.float64), axis=1),
-        }
+        by_place, by_row = (reference, reference_rows) if divisor == "root" else norms(divisor)
+        for place, norm in by_place.items():
+            found[Statistic(f"gradient_norm_{place}", divisor)] = norm
+            found[Statistic(f"gradient_ratio_{place}", divisor)] = norm / reference[place]
+        frozen = xp.astype(by_row < FROZEN_RATIO * reference_rows, xp.float64)
+        found[Statistic("frozen_share", divisor)] = xp.mean(frozen, axis=1)
     return found
 
 

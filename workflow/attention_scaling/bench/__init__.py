@@ -1,0 +1,1 @@
+"""Speed and memory, as ratios of two ways of doing the same, both timed in one run (`make bench`)."""
