@@ -1,0 +1,59 @@
+# `make report` takes a clone to the results site; `make help` lists the rest.
+# Set-up and running are in setup/, the workflow itself is the Snakefile.
+
+CONFIG ?= config/config.yaml
+CORES ?= all
+PORT ?= 8000
+PYTHON ?= python3
+export PYTHON
+
+# Some of the tools want a home to keep caches in.
+export HOME := $(if $(shell test -n "$$HOME" && test -w "$$HOME" && echo yes),$(HOME),$(CURDIR)/.venv/home)
+
+python := .venv/bin/python
+run := $(python) setup/workflow.py --cores $(CORES)
+
+.DEFAULT_GOAL := help
+.PHONY: help report quick serve test lint bench lock clean environment test-environment cluster-environment
+
+help: ## list the targets
+	@echo "make TARGET [CONFIG=$(CONFIG)] [CORES=$(CORES)] [PYTHON=$(PYTHON)]"
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 24
+
+report: environment ## run the study and make the site in reports/_site/
+	@$(run) --config $(CONFIG)
+
+quick: environment ## the same with the small study of config/quick.yaml
+	@$(run) --config config/quick.yaml
+
+serve: ## show the site at http://127.0.0.1:8000/ (PORT=8000)
+	@python=$$(command -v $(python) $(PYTHON) | head -n 1) && \
+	    "$$python" -m http.server $(PORT) --bind 127.0.0.1 --directory reports/_site
+
+test: lint ## check the code and run all tests
+	@$(python) -m pytest $(PYTEST)
+
+lint: test-environment ## check style and format of Python and of the rules
+	@$(python) -m ruff check .
+	@$(python) -m ruff format --check .
+	@.venv/bin/snakefmt --check Snakefile workflow/rules
+
+bench: environment ## measure how long the studies take and what they need
+	@$(python) setup/bench.py
+
+lock: test-environment ## resolve the dependencies of pyproject.toml into lock/ again
+	@$(python) setup/lock.py
+
+environment: ## set .venv up for the report
+	@sh setup/environment.sh report
+
+test-environment: ## set .venv up for the tests
+	@sh setup/environment.sh test
+
+cluster-environment: ## set .venv up for clusters
+	@sh setup/environment.sh cluster
+
+clean: ## remove everything that make and Snakemake made
+	@rm -rf .venv .snakemake results logs reports/_site reports/_site.* reports/_generated \
+	    reports/_variables.yml reports/.quarto .pytest_cache .hypothesis .ruff_cache
+	@find . -name .git -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +

@@ -1,0 +1,46 @@
+"""
+Why attention divides its scores by the square root of d_k: experiments, tables, figures, site.
+
+    snakemake --cores 2                                          the study of config/config.yaml
+    snakemake --cores 2 --configfile config/quick.yaml           another study
+    snakemake --cores 2 --workflow-profile workflow/profiles/default     as `make report` runs it
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+# One whole file says what to run: jobs read it themselves, so nothing may be merged into it on the way.
+if not workflow.overwrite_configfiles:
+
+    configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+
+
+wildcard_constraints:
+    experiment="|".join(EXPERIMENTS),
+    backend="|".join(BACKENDS),
+    device="cpu|cuda",
+    shard=r"\d+",
+    shards=r"\d+",
+
+
+include: "workflow/rules/experiments.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/site.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        "results/measurements.parquet",
+    message:
+        "everything is up to date"
+
+
+# Before the first job, and only when there is one: the experiments' own settings and the ledger.
+onstart:
+    shell("python -m attention_scaling validate --config {CONFIG_PATH:q} >/dev/null")

@@ -1,0 +1,99 @@
+"""Run the workflow as `make` does: `workflow.py --config FILE --cores N [Snakemake's options]`.
+
+Runs on .venv's Python. Around Snakemake it adds what a person at a terminal would have to know: the
+study is checked first, one run at a time works in this folder, a killed run leaves no lock behind for
+the next one to stumble over, and of Snakemake's report on each job the lines that say something stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = ROOT / ".snakemake" / "run.lock"
+SITE = ROOT / "reports" / "_site"
+
+# What Snakemake says of every job beside its message and the count of steps.
+CHATTER = re.compile(
+    r"\s*$|\[\w{3} \w{3} .*\]$|(Select jobs to execute|Building DAG of jobs)\.\.\.$|Execute \d+ jobs"
+    r"|Finished jobid: |Using (shell|workflow specific profile)|Provided cores|Rules claiming more threads"
+    r"|Assuming unrestricted shared filesystem|Conda environments: ignored|Complete log\(s\): "
+)
+
+
+def main() -> int:
+    """Check the study, then run it; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--cores", required=True)
+    options, others = parser.parse_known_args()
+    os.chdir(ROOT)
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+    validate = [sys.executable, "-m", "attention_scaling", "validate", "--config", options.config]
+    if status := subprocess.run(validate, stdout=subprocess.DEVNULL).returncode:
+        return status
+    snakemake = [
+        *(sys.executable, "-m", "snakemake"),
+        *("--configfile", options.config),
+        *("--workflow-profile", "workflow/profiles/default"),
+        *("--cores", options.cores),
+    ]
+    with only_run() as lock:
+        if os.fstat(lock).st_size:
+            print("the last run was killed; this one goes on from what it finished", flush=True)
+            subprocess.run([*snakemake, "--unlock", "--quiet", "all"], check=True)
+        os.write(lock, f"{os.getpid()}\n".encode())
+        status = follow(
+            subprocess.Popen(
+                [*snakemake, *others], pass_fds=[lock], stderr=subprocess.PIPE, text=True
+            )
+        )
+        if status >= 0:  # not killed: Snakemake has cleared up behind itself
+            os.ftruncate(lock, 0)
+    return abs(status)
+
+
+@contextmanager
+def only_run() -> Iterator[int]:
+    """The locked file that a run holds, as a descriptor; empty, unless the run before was killed.
+
+    Snakemake inherits the descriptor, so the lock lasts as long as one of the two lives.
+    """
+    LOCK.parent.mkdir(exist_ok=True)
+    descriptor = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        process = os.read(descriptor, 100).decode().split()[-1:]
+        raise SystemExit(
+            f"another run works in this folder (process {' '.join(process)})"
+        ) from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def follow(snakemake: subprocess.Popen[str]) -> int:
+    """Pass on what Snakemake says, but for the chatter; its exit status, negative when killed."""
+    # A terminal's Ctrl-C reaches Snakemake as well, which stops its jobs; then this ends by itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: snakemake.terminate())
+    for line in snakemake.stderr:
+        if not CHATTER.match(line):
+            print(line, end="", flush=True)
+    return snakemake.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""
+What the rules need to know of the study: its config, its jobs, and the code that a stage uses.
+"""
+
+import json
+import os
+
+from attention_scaling.backends import NAMES as BACKENDS
+from attention_scaling.errors import UserError
+from attention_scaling.experiments import REGISTRY as EXPERIMENTS
+from attention_scaling.imports import files_of
+from attention_scaling.settings import load_config
+from snakemake.exceptions import WorkflowError
+
+# Rules take the config's path as `lambda wildcards, output: CONFIG_PATH`. Snakemake does not compare a
+# parameter that depends on the output with that of the last run, and so it should be: the same settings
+# under another file name rerun nothing. What is compared is settings().
+
+
+def load_study():
+    """The path of the one config file, and the validated config in it."""
+    *others, path = workflow.configfiles
+    if others or workflow.config_settings.config:
+        raise WorkflowError(
+            "The study is one config file: --configfile takes a single one, and --config is not used."
+        )
+    path = os.path.relpath(path)
+    try:
+        return path, load_config(path)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
+CONFIG_PATH, STUDY = load_study()
+
+
+def modules(*names):
+    """The package's files that a stage made of the named modules runs: an edit to one reruns it."""
+    return [
+        os.path.relpath(file)
+        for file in files_of(*(f"attention_scaling.{name}" for name in names))
+    ]
+
+
+def settings(experiment):
+    """What the config says that an experiment's numbers depend on, as canonical JSON."""
+    return json.dumps(
+        {"seed": STUDY.study.seed, experiment: STUDY.block(experiment)}, sort_keys=True
+    )
+
+
+def job_files():
+    """The files of all jobs of the study."""
+    for name in STUDY.experiments:
+        experiment = EXPERIMENTS[name]
+        if experiment.exact:
+            yield f"results/exact/{name}.parquet"
+        shards = STUDY.study.shards if experiment.sampled else 1
+        for backend in STUDY.study.backends:
+            if backend in experiment.backends:
+                for device in STUDY.devices(backend):
+                    for shard in range(shards):
+                        yield f"results/shards/{name}/{backend}-{device}/{shard}-of-{shards}.parquet"

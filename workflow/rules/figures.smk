@@ -1,0 +1,3 @@
+"""
+Figures, drawn from the two tables alone.
+"""
