@@ -1,0 +1,197 @@
+"""Attention in blocks: the same results as `attention`, and no matrix of T_q T_k numbers at any time.
+
+The forward pass walks over blocks of keys with a running maximum and sum of each row (Milakov and Gimelshein,
+"Online normalizer calculation for softmax", 2018, algorithm 3) and keeps the output O and one number per row,
+the log-sum-exp of its scores. The backward pass computes each block of weights again from it, and takes the row
+sums of dA * A from D_i = dO_i . O_i (Dao et al., "FlashAttention", 2022, algorithms 1 and 4). Memory beyond the
+arrays that go in and come out is a few blocks and a few rows of one matrix: it grows with T, not with T^2.
+
+Arguments mean what they mean in `attention`. `block` is the number of queries and of keys in a block; the default
+suits the device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attention_scaling.attention import (
+    divisor,
+    exponentiate_in_place,
+    finite_peak,
+    softmax_pullback,
+)
+from attention_scaling.attention_arguments import (
+    AttentionArguments,
+    check_attention,
+    check_computed,
+    check_like_output,
+)
+from attention_scaling.backends import Array
+from attention_scaling.errors import UserError
+
+CPU_BLOCK = (512, 256)
+"""512 KiB in float32: a block of weights and its gradients stay in the second-level cache of a core, and both
+sides are long enough for matrix products at full speed."""
+
+GPU_BLOCK = (1024, 1024)
+"""A GPU takes this block of every matrix at once."""
+
+
+def tiled_attention(
+    Q: Array,
+    K: Array,
+    V: Array,
+    *,
+    mask: Array | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+    accumulate_dtype: Any = None,
+    block: tuple[int, int] | None = None,
+) -> tuple[Array, Array]:
+    """The output O of shape (..., T_q, d_v) and the log-sum-exp of each row of scores, of shape (..., T_q).
+
+    The log-sum-exp has the dtype of the computation; it is -inf for a query that sees no key.
+    """
+    arguments = check_attention(
+        Q, K, V, mask=mask, causal=causal, scale=scale, accumulate_dtype=accumulate_dtype
+    )
+    tiles = _Tiles.of(arguments, block)
+    output = tiles.zeros((*Q.shape[:-1], V.shape[-1]), Q.dtype)
+    log_sum_exp = tiles.zeros(Q.shape[:-1])
+    for matrix in tiles.matrices():
+        _forward(tiles, matrix, output[matrix], log_sum_exp[matrix])
+    return output, log_sum_exp
+
+
+def tiled_attention_backward(
+    Q: Array,
+    K: Array,
+    V: Array,
+    dO: Array,
+    output: Array,
+    log_sum_exp: Array,
+    *,
+    mask: Array | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+    accumulate_dtype: Any = None,
+    block: tuple[int, int] | None = None,
+) -> tuple[Array, Array, Array]:
+    """The gradients dQ, dK, dV for the gradient `dO` at the output, from what `tiled_attention` returned."""
+    arguments = check_attention(
+        Q, K, V, mask=mask, causal=causal, scale=scale, accumulate_dtype=accumulate_dtype
+    )
+    check_like_output(arguments, dO=dO, output=output)
+    check_computed(arguments, "log_sum_exp", log_sum_exp, Q.shape[:-1])
+    tiles = _Tiles.of(arguments, block)
+    dQ, dK, dV = (tiles.zeros(array.shape, Q.dtype) for array in (Q, K, V))
+    for matrix in tiles.matrices():
+        row_sums = arguments.xp.vecdot(
+            arguments.convert(dO[matrix]), arguments.convert(output[matrix])
+        )
+        # With this shift the exponential of a score is the weight itself.
+        shift = finite_peak(arguments.xp, log_sum_exp[matrix])
+        _backward(tiles, matrix, dO[matrix], row_sums, shift, dQ[matrix], dK[matrix], dV[matrix])
+    return dQ, dK, dV
+
+
+def _forward(tiles: _Tiles, matrix: tuple[int, ...], output: Array, log_sum_exp: Array) -> None:
+    """Fill the output and the log-sum-exp of one matrix."""
+    arguments, xp = tiles.arguments, tiles.arguments.xp
+    queries, keys, values = arguments.operands(matrix)
+    for rows in tiles.rows():
+        q = queries[..., rows, :]
+        # Of the keys seen so far: the largest score and, relative to it, the sums of exp(s) and of exp(s) v.
+        peak = tiles.zeros((*q.shape[:-1], 1)) - math.inf
+        total = tiles.zeros(peak.shape)
+        weighted = tiles.zeros((*q.shape[:-1], values.shape[-1]))
+        for columns in tiles.columns(rows):
+            products = q @ keys[..., columns, :].mT
+            scores = arguments.exclude(products, matrix, rows, columns)
+            new_peak = xp.maximum(peak, xp.max(scores, axis=-1, keepdims=True))
+            shift = finite_peak(xp, new_peak)
+            exponentiate_in_place(xp, scores, shift)
+            correction = xp.exp(peak - shift)
+            total *= correction
+            total += xp.sum(scores, axis=-1, keepdims=True, dtype=scores.dtype)
+            weighted *= correction
+            weighted += scores @ values[..., columns, :]
+            peak = new_peak
+        total = divisor(xp, total)
+        output[..., rows, :] = arguments.restore(weighted / total)
+        log_sum_exp[..., rows] = (peak + xp.log(total))[..., 0]
+
+
+def _backward(
+    tiles: _Tiles,
+    matrix: tuple[int, ...],
+    dO: Array,
+    row_sums: Array,
+    shift: Array,
+    dQ: Array,
+    dK: Array,
+    dV: Array,
+) -> None:
+    """Fill the gradients of one matrix."""
+    arguments = tiles.arguments
+    queries, keys, values = arguments.operands(matrix)
+    key_gradients, value_gradients = tiles.zeros(keys.shape), tiles.zeros(values.shape)
+    for rows in tiles.rows():
+        q, do = queries[..., rows, :], arguments.convert(dO[..., rows, :])
+        query_gradients = tiles.zeros(q.shape)
+        for columns in tiles.columns(rows):
+            k, v = keys[..., columns, :], values[..., columns, :]
+            weights = arguments.exclude(q @ k.mT, matrix, rows, columns)
+            exponentiate_in_place(arguments.xp, weights, shift[..., rows, None])
+            value_gradients[..., columns, :] += weights.mT @ do
+            score_gradients = softmax_pullback(weights, do @ v.mT, row_sums[..., rows])
+            query_gradients += score_gradients @ k
+            key_gradients[..., columns, :] += score_gradients.mT @ q
+        dQ[..., rows, :] = arguments.restore(query_gradients * arguments.scale)
+    dK[...] = arguments.restore(key_gradients)
+    dV[...] = arguments.restore(value_gradients)
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """The walk over the matrices of a call, and over the blocks of each."""
+
+    arguments: AttentionArguments
+    n_queries: int
+    n_keys: int
+
+    @classmethod
+    def of(cls, arguments: AttentionArguments, block: tuple[int, int] | None) -> _Tiles:
+        if block is None:
+            block = CPU_BLOCK if arguments.on_cpu else GPU_BLOCK
+        if len(block) != 2 or not all(isinstance(n, int) and n >= 1 for n in block):
+            raise UserError(f"block: {block}: allowed is a pair of whole numbers from 1")
+        return cls(arguments, *block)
+
+    def matrices(self) -> Iterator[tuple[int, ...]]:
+        """Leading indices: of one matrix at a time, whose blocks stay in cache; on a GPU of all together."""
+        return np.ndindex(*self.arguments.Q.shape[:-2]) if self.arguments.on_cpu else iter([()])
+
+    def rows(self) -> list[slice]:
+        """The blocks of queries."""
+        return _slices(self.arguments.Q.shape[-2], self.n_queries)
+
+    def columns(self, rows: slice) -> list[slice]:
+        """The blocks of keys that some query of `rows` may see."""
+        n_keys = self.arguments.K.shape[-2]
+        return _slices(min(n_keys, rows.stop) if self.arguments.causal else n_keys, self.n_keys)
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any = None) -> Array:
+        """Zeros beside the inputs, in the dtype of the computation unless told."""
+        return self.arguments.xp.zeros(
+            tuple(shape), dtype=dtype or self.arguments.dtype, device=self.arguments.device
+        )
+
+
+def _slices(length: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
