@@ -1,9 +1,9 @@
 """The lessons' own seeded code, run again: every number that their cells print.
 
-NumPy's `default_rng` gives the same numbers from the same seed on every machine (NEP 19 allows a new stream only
-with a new version of NumPy, which the lock file pins). So each cell's draws are made here in the lesson's own
-order and shapes, whatever the backend; the backend then does the arithmetic, and must arrive at the printed
-decimals.
+NumPy's `default_rng` gives the same numbers from the same seed as long as NumPy does not change its generators,
+which it has not done since they came with 1.17 but may do in a new version (NEP 19); the lock file pins it. So
+each cell's draws are made here by NumPy, in the lesson's own order and shapes, whatever the backend; the backend
+then does the arithmetic, and must arrive at the printed decimals.
 
 Cells: A13 (typical size of the scores, five widths), A14 (what the softmax makes of them, three widths),
 C1 and C2 (standard deviations), C3 (a small worked example). Rows drawn independently carry the standard

@@ -240,6 +240,7 @@ class Column(StrictModel):
     name: Name
     says: Text
     quantity: Name
+    rounded_to: PrintedText | None = None
 
 
 class Row(StrictModel):
@@ -265,8 +266,8 @@ class Printout(StrictModel):
                 raise ValueError(
                     f"row {row.name} prints {len(row.printed)} numbers for {len(self.columns)} columns"
                 )
-            for text in row.printed:
-                Printed.parse(text)
+            for column, text in zip(self.columns, row.printed, strict=True):
+                Printed.parse(text, column.rounded_to)
         return self
 
 
@@ -290,6 +291,7 @@ class ClaimTable(_Common):
                     "says": f"{self.says}: {column.says}, {row.name}",
                     "numerals": [],
                     "printed": printed,
+                    "rounded_to": column.rounded_to,
                     "measure": Query(
                         experiment=self.table.experiment,
                         quantity=column.quantity,
