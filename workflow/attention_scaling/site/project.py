@@ -56,9 +56,8 @@ class Project:
 def load_project(root: Path) -> Project:
     """Read the project at `root`, with every page expanded.
 
-    Raises:
-        UserError: no project there, unreadable YAML, a page without a title, or a page that
-            `attention_scaling.site.sources.expand` refuses.
+    Raises UserError for a folder without a project, unreadable YAML, a page without a title, or a page
+    that `attention_scaling.site.sources.expand` refuses.
     """
     path = root / "_quarto.yml"
     if not path.exists():

@@ -23,8 +23,7 @@ _CODE_OR_MATH = re.compile(
 def load_variables(project: Path) -> dict[str, str]:
     """Read `_variables.yml` as dotted names: `{"a": {"b": "1"}}` becomes `{"a.b": "1"}`.
 
-    Raises:
-        UserError: the file is not a mapping of mappings and plain values.
+    Raises UserError for anything but mappings and plain values.
     """
     path = project / "_variables.yml"
     if not path.exists():
@@ -51,9 +50,8 @@ def load_variables(project: Path) -> dict[str, str]:
 def expand(project: Path, page: str, variables: Mapping[str, str]) -> str:
     """Return the Markdown of `page` (a path relative to `project`) without shortcodes.
 
-    Raises:
-        UserError: an unknown variable, a missing included file, a variable inside a formula, or a
-            shortcode other than `var` and `include`.
+    Raises UserError for an unknown variable, a missing included file, a variable inside a
+    formula, or a shortcode other than `var` and `include`.
     """
     text = _include(project, Path(page), page, ())
     for match in _CODE_OR_MATH.finditer(text):

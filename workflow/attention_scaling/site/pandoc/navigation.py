@@ -16,8 +16,7 @@ Item = Mapping[str, Any]
 def page_variables(project: Project, page: Page) -> dict[str, Any]:
     """Return the template variables of `page`.
 
-    Raises:
-        UserError: the navbar or the sidebar names a page that the project does not have.
+    Raises UserError for a navbar or sidebar that names a page that the project does not have.
     """
     website, html = project.website, project.html
     pages = {each.path: each for each in project.pages}
@@ -58,10 +57,7 @@ def page_variables(project: Project, page: Page) -> dict[str, Any]:
         "sidebar": sidebar,
         "toc-title": escape(str(html.get("toc-title", "On this page"))),
         "footer": escape(_footer(website.get("page-footer"))),
-        "after-body": [
-            (project.root / path).read_text(encoding="utf-8")
-            for path in _list(html.get("include-after-body"))
-        ],
+        "after-body": [_included(project, each) for each in _list(html.get("include-after-body"))],
         **(_neighbours(sidebar) if website.get("page-navigation") else {}),
     }
 
@@ -93,7 +89,13 @@ def _footer(value: str | Item | None) -> str:
     return value or ""
 
 
-def _list(value: str | list[str] | None) -> list[str]:
+def _included(project: Project, item: str | Item) -> str:
+    if isinstance(item, Mapping):
+        return str(item["text"])
+    return (project.root / item).read_text(encoding="utf-8")
+
+
+def _list(value: Any) -> list[Any]:
     if value is None:
         return []
-    return [value] if isinstance(value, str) else value
+    return value if isinstance(value, list) else [value]

@@ -29,8 +29,7 @@ def version() -> str:
 def render(project: Project, output: Path) -> None:
     """Write the site of `project` into the folder `output`, with its search index.
 
-    Raises:
-        UserError: naming the page and what Pandoc could not make of it.
+    Raises UserError that names the page and what Pandoc could not make of it.
     """
     files = _listed_resources(project)
     for page, html in zip(project.pages, _convert(project), strict=True):
@@ -115,3 +114,7 @@ def _index(site: Path) -> None:
     )
     if process.returncode:
         raise UserError(f"search index failed: {site}: {process.stderr or process.stdout}")
+    # shell.js has its own search field; Pagefind's ready-made ones are of no use here.
+    for file in (site / "pagefind").glob("pagefind-*"):
+        if file.suffix in {".css", ".js"} and file.name != "pagefind-worker.js":
+            file.unlink()

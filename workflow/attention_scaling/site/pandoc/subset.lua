@@ -249,7 +249,10 @@ local function float_div(div, entry)
     }
   end
   local columns = tonumber(div.attributes['layout-ncol'])
-  if columns then content = layout(content, columns) end
+  if columns then
+    content = layout(content, columns)
+    div.classes:insert('quarto-layout-panel')
+  end
   return float(div.identifier, div.classes, content, caption, entry)
 end
 

@@ -1,0 +1,92 @@
+"""A rendered page as a tree, as far as checking and comparing pages need one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+
+# Elements without content or end tag.
+_VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source"]
+    + ["track", "wbr"]
+)
+_UNSEEN = frozenset({"script", "style", "annotation"})
+
+
+@dataclass(eq=False)
+class Node:
+    """An element: its tag, attributes, parent, and children (elements and text, in order)."""
+
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    parent: "Node | None" = None
+    children: list["Node | str"] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator["Node"]:
+        """All elements under this one, in the order of the document."""
+        for child in self.children:
+            if isinstance(child, Node):
+                yield child
+                yield from child
+
+    def find(self, *tags: str) -> Iterator["Node"]:
+        """Elements under this one with one of `tags`."""
+        return (node for node in self if node.tag in tags)
+
+    def ancestors(self) -> Iterator["Node"]:
+        """The elements around this one, from the inside out."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def has_class(self, name: str) -> bool:
+        """Whether `name` is one of the element's classes."""
+        return name in self.attributes.get("class", "").split()
+
+    def text(self) -> str:
+        """The text that a reader sees, with runs of white space as single spaces."""
+        return " ".join("".join(self._pieces()).split())
+
+    def _pieces(self) -> Iterator[str]:
+        if self.tag in _UNSEEN:
+            return
+        for child in self.children:
+            if isinstance(child, str):
+                yield child
+            else:
+                yield from child._pieces()
+
+
+class _Builder(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = self._open = Node("#document")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        node = Node(tag, {name: value or "" for name, value in attrs}, self._open)
+        self._open.children.append(node)
+        if tag not in _VOID:
+            self._open = node
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        for node in (self._open, *self._open.ancestors()):
+            if node.tag == tag and node.parent is not None:
+                self._open = node.parent
+                return
+
+    def handle_data(self, data: str) -> None:
+        self._open.children.append(data)
+
+
+def read_page(path: Path) -> Node:
+    """Parse the HTML file at `path`; the result's children are its top elements."""
+    builder = _Builder()
+    builder.feed(path.read_text(encoding="utf-8"))
+    builder.close()
+    return builder.root
