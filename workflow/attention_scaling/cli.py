@@ -9,11 +9,17 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attention_scaling.errors import UserError
 
+if TYPE_CHECKING:
+    from attention_scaling.ledger.models import Lesson
+    from attention_scaling.settings import Config
+
 DEFAULT_CONFIG = Path("config/config.yaml")
-RESULTS = Path("results")
+MEASUREMENTS = Path("results/measurements.parquet")
+VERDICTS = Path("results/verdicts.parquet")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +64,30 @@ def _parser() -> argparse.ArgumentParser:
 
     collect = stage("collect", _collect, "join the jobs' files into the measurement table")
     collect.add_argument("files", nargs="+", type=Path)
-    collect.add_argument("--output", type=Path, default=RESULTS / "measurements.parquet")
+    collect.add_argument("--output", type=Path, default=MEASUREMENTS)
+
+    judge = stage("judge", _judge, "hold the lessons' claims against the measurements")
+    judge.add_argument("--measurements", type=Path, default=MEASUREMENTS)
+    judge.add_argument("--output", type=Path, default=VERDICTS)
+
+    verify = stage("verify", _verify, "fail if a verdict is not the expected one, with the list")
+    verify.add_argument("--verdicts", type=Path, default=VERDICTS)
+
+    claim = stage("claim", _claim, "print the whole reasoning about one claim")
+    claim.add_argument("id")
+    claim.add_argument("--verdicts", type=Path, default=VERDICTS)
+
+    coverage = stage("coverage", _coverage, "account for every numeral of the lessons' texts")
+    coverage.add_argument(
+        "--suggest", action="store_true", help="list numerals without an entry, ready to paste"
+    )
+
+    lesson = stage("lesson", _lesson, "start the ledger file of a new lesson")
+    lesson.add_argument("action", choices=["new"])
+    lesson.add_argument("name")
+
+    schemas = stage("schemas", _schemas, "write the JSON Schemas of config and ledger files")
+    schemas.add_argument("--output", type=Path, default=Path("workflow/schemas"))
     return parser
 
 
@@ -66,7 +95,21 @@ def _validate(options: argparse.Namespace) -> None:
     from attention_scaling.settings import check_config
 
     config = check_config(options.config)
-    print(f"{options.config}: valid, {len(config.experiments)} experiments")
+    lessons = _lessons(config)
+    claims = sum(len(lesson.entries) for lesson in lessons)
+    print(
+        f"{options.config}: valid: {len(config.experiments)} experiments; "
+        f"{config.study.lessons}: valid: {len(lessons)} lessons, {claims} claims"
+    )
+
+
+def _lessons(config: Config) -> list[Lesson]:
+    """The ledger, its queries held against what the experiments measure."""
+    from attention_scaling import experiments
+    from attention_scaling.ledger.loading import load_lessons
+
+    known = {name: entry.module().QUANTITIES for name, entry in experiments.REGISTRY.items()}
+    return load_lessons(config.study.lessons, known)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -96,3 +139,66 @@ def _collect(options: argparse.Namespace) -> None:
     from attention_scaling.settings import load_config
 
     collect(load_config(options.config), options.files, options.output)
+
+
+def _judge(options: argparse.Namespace) -> None:
+    from attention_scaling.ledger.judging import judge
+    from attention_scaling.ledger.verdicts import write_verdicts
+    from attention_scaling.settings import load_config
+    from attention_scaling.tables import read_measurements
+
+    config = load_config(options.config)
+    measurements = read_measurements(options.measurements)
+    write_verdicts(judge(_lessons(config), measurements, missing="skip"), options.output)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from attention_scaling.ledger.judging import unexpected
+    from attention_scaling.ledger.verdicts import read_verdicts, summary
+
+    verdicts = read_verdicts(options.verdicts)
+    print(summary(verdicts))
+    surprises = unexpected(verdicts)
+    for row in surprises.itertuples():
+        print(f"unexpected: {row.claim} ({row.backend} {row.dtype}): {row.sentence}")
+    return 1 if len(surprises) else 0
+
+
+def _claim(options: argparse.Namespace) -> None:
+    from attention_scaling.ledger.reasoning import explain
+    from attention_scaling.ledger.verdicts import read_verdicts
+    from attention_scaling.settings import load_config
+
+    verdicts = read_verdicts(options.verdicts) if options.verdicts.exists() else None
+    lessons = _lessons(load_config(options.config))
+    print(explain(options.id, lessons, verdicts, str(MEASUREMENTS)))
+
+
+def _coverage(options: argparse.Namespace) -> int:
+    from attention_scaling.ledger import coverage
+    from attention_scaling.settings import load_config
+
+    config = load_config(options.config)
+    study, lessons = config.study, _lessons(config)
+    if options.suggest:
+        for lesson in lessons:
+            text = coverage.read_text(lesson, study.lessons_dir)
+            print(f"# {lesson.lesson}\n{coverage.suggest(lesson, text)}")
+        return 0
+    print(coverage.report(lessons, study.lessons_dir))
+    return 0 if coverage.complete(lessons, study.lessons_dir) else 1
+
+
+def _lesson(options: argparse.Namespace) -> None:
+    from attention_scaling.ledger.skeleton import write
+    from attention_scaling.settings import load_config
+
+    path = write(options.name, load_config(options.config).study.lessons)
+    print(f"{path}: written; fill it in, then run `python -m attention_scaling validate`")
+
+
+def _schemas(options: argparse.Namespace) -> None:
+    from attention_scaling.schemas import write_schemas
+
+    for path in write_schemas(options.output):
+        print(path)
