@@ -1,0 +1,77 @@
+"""What the softmax gives the aligned key, over widths, a panel for each divisor."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from attention_scaling.figures import style
+from attention_scaling.figures.slices import (
+    Tables,
+    divisors,
+    picked,
+    sampled,
+    shown_keys,
+    whole,
+)
+from attention_scaling.figures.wording import DIVISOR_WORDS, count, course, listing, short
+
+CORRELATIONS = 5
+
+
+def _table(tables: Tables) -> pd.DataFrame:
+    table = sampled(tables.rows("correlation", "aligned_weight"))
+    return table[table["n_keys"] == shown_keys(table)]
+
+
+def _correlations(table: pd.DataFrame) -> list[float]:
+    return picked(sorted(table["rho"].dropna().unique()), CORRELATIONS)
+
+
+def draw(tables: Tables) -> Figure:
+    """A panel for each divisor, a series for each correlation."""
+    table = _table(tables)
+    correlations = _correlations(table)
+    looks = style.series_looks([rf"$\rho$ = {rho:g}" for rho in correlations])
+    rows = -(-(len(looks) + 2) // 4)
+    shown = divisors(table)
+    drawn, panels = style.figure(len(shown), height=1.7, legend_rows=rows, titles=True)
+    for axes, divisor in zip(panels, shown, strict=True):
+        axes.set_title(style.DIVISOR_LOOKS[divisor].label)
+        for rho, look in zip(correlations, looks, strict=True):
+            rows = table[(table["divisor"] == divisor) & (table["rho"] == rho)]
+            style.points(axes, rows, look)
+            means = rows.groupby("d_k", as_index=False)["value"].mean()
+            style.curve(axes, means, look)
+        style.width_axis(axes, whole(table, "d_k"), label=axes is panels[-1])
+        axes.set_ylim(0, 1.04)
+        axes.set_ylabel("aligned weight")
+    style.legend(drawn, looks, table, columns=4, exact=False)
+    return drawn
+
+
+def alt_text(tables: Tables) -> str:
+    """How the weight of the largest correlation below 1 runs under each divisor."""
+    table = _table(tables)
+    inner = [rho for rho in _correlations(table) if 0 < rho < 1] or _correlations(table)
+    rho, widths = inner[-1], whole(table, "d_k")
+    courses = []
+    for divisor in divisors(table):
+        rows = table[(table["divisor"] == divisor) & (table["rho"] == rho)]
+        means = list(rows.groupby("d_k")["value"].mean().sort_index())
+        courses.append(f"{DIVISOR_WORDS[divisor]} it {course(means)}")
+    return (
+        f"Weight of the aligned key over width among {shown_keys(table)} keys. For rho = {short(rho)} from width "
+        f"{widths[0]} to {widths[-1]}: {', '.join(courses)}."
+    )
+
+
+def caption(tables: Tables) -> str:
+    """What is drawn, from how many rows."""
+    table = _table(tables)
+    n_keys = shown_keys(table)
+    return (
+        f"Mean weight of the aligned key among {n_keys} keys, for $\\rho$ of "
+        f"{listing([f'{rho:g}' for rho in _correlations(table)])}. {count(int(table['samples'].max()))} rows a "
+        f"point, bars of two standard errors; lines join the points. The even share is {short(1 / n_keys)}."
+    )

@@ -1,0 +1,60 @@
+"""The gradient that reaches W_Q and W_K of a whole head, relative to the root-scaled head, over widths."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from attention_scaling.figures import style
+from attention_scaling.figures.slices import Tables, divisors, sampled, shown_keys, whole
+from attention_scaling.figures.wording import DIVISOR_WORDS, count, course
+
+PANELS = {"gradient_ratio_query": "at $W_Q$", "gradient_ratio_key": "at $W_K$"}
+
+
+def _table(tables: Tables, quantity: str) -> pd.DataFrame:
+    table = sampled(tables.rows("gradient", quantity))
+    return table[table["n_keys"] == shown_keys(table)]
+
+
+def draw(tables: Tables) -> Figure:
+    """A panel for each projection, a series for each divisor."""
+    drawn, panels = style.figure(len(PANELS), height=2.0, legend_rows=2, titles=True)
+    for axes, (quantity, title) in zip(panels, PANELS.items(), strict=True):
+        table = _table(tables, quantity)
+        axes.set_title(title)
+        for divisor in divisors(table):
+            rows, look = table[table["divisor"] == divisor], style.DIVISOR_LOOKS[divisor]
+            style.points(axes, rows, look)
+            style.curve(axes, rows.groupby("d_k", as_index=False)["value"].mean(), look)
+        style.decades(axes)
+        style.width_axis(axes, whole(table, "d_k"), label=axes is panels[-1])
+        axes.set_ylabel("gradient (ratio)")
+    looks = [style.DIVISOR_LOOKS[divisor] for divisor in divisors(table)]
+    style.legend(drawn, looks, table, exact=False)
+    return drawn
+
+
+def alt_text(tables: Tables) -> str:
+    """How the ratio at W_Q runs under each divisor."""
+    table = _table(tables, "gradient_ratio_query")
+    widths = whole(table, "d_k")
+    courses = []
+    for divisor in divisors(table):
+        means = table[table["divisor"] == divisor].groupby("d_k")["value"].mean().sort_index()
+        courses.append(f"{DIVISOR_WORDS[divisor]} it {course(list(means))}")
+    return (
+        f"Norm of the gradient over that of the root-scaled head, logarithmic, over width {widths[0]} to "
+        f"{widths[-1]}, for the query's and the key's projection. At the query's: {', '.join(courses)}."
+    )
+
+
+def caption(tables: Tables) -> str:
+    """What is drawn, from how many heads."""
+    table = _table(tables, "gradient_ratio_query")
+    return (
+        f"Frobenius norm of the gradient at the projections of a fresh head with {shown_keys(table)} "
+        f"positions, relative to the same head with root-scaled scores. Means over "
+        f"{count(int(table['samples'].max()))} heads a point, bars of two standard errors; "
+        f"lines join the points."
+    )

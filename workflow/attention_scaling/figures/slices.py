@@ -1,0 +1,122 @@
+"""Slices of the two tables that figures and pages show: which rows, which widths, which numbers of keys.
+
+A study may measure anything its configuration asks for. So whatever is shown is chosen from what is there:
+the first and the last width, a number of keys that the lessons speak of where it was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from attention_scaling.divisors import DIVISORS
+from attention_scaling.tables import EXACT_METHODS
+
+BACKEND_NAMES = {
+    ("numpy", "cpu"): "NumPy",
+    ("torch", "cpu"): "PyTorch",
+    ("torch", "cuda"): "PyTorch (CUDA)",
+}
+
+MONTE_CARLO = ("direct", "collapsed", "simulation")
+"""Methods whose values are means of independent random samples."""
+
+LESSON_KEYS = 32
+"""Number of keys in the lessons' table of saturation: shown where a single number of keys is."""
+
+LEAST_EVENTS = 10
+"""Fewer rows than this on either side of a share leave its error far from normal."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The measurements and the verdicts of a study: all that figures and pages read."""
+
+    measurements: pd.DataFrame
+    verdicts: pd.DataFrame
+
+    @cached_property
+    def by_experiment(self) -> dict[str, pd.DataFrame]:
+        """The rows with a value, by experiment."""
+        table = self.measurements[self.measurements["value"].notna()]
+        return {name: rows for name, rows in table.groupby("experiment")}
+
+    def rows(self, experiment: str, quantity: str | None = None, **labels: Any) -> pd.DataFrame:
+        """The rows with a value of an experiment's quantity whose columns equal `labels`."""
+        table = self.by_experiment.get(experiment, self.measurements.iloc[:0])
+        if quantity is not None:
+            labels["quantity"] = quantity
+        for column, value in labels.items():
+            table = table[(table[column] == value).fillna(False)]
+        return table
+
+
+def exact(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that hold exact values."""
+    return table[table["method"].isin(EXACT_METHODS)]
+
+
+def sampled(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that hold Monte Carlo values in float64, one method a cell: collapsed where there are two."""
+    table = table[table["method"].isin(MONTE_CARLO) & (table["dtype"] == "float64")]
+    collapsed = table[table["method"] == "collapsed"]
+    return collapsed if len(collapsed) else table
+
+
+def whole(table: pd.DataFrame, column: str) -> list[int]:
+    """The values of a column of whole numbers, each once, in order."""
+    return sorted(int(value) for value in table[column].dropna().unique())
+
+
+def words(table: pd.DataFrame, column: str) -> list[str]:
+    """The values of a column of words, each once, in the order of the table."""
+    return [str(value) for value in table[column].dropna().unique()]
+
+
+def divisors(table: pd.DataFrame) -> list[str]:
+    """The divisors in a table, in the order none, root, width."""
+    found = set(table["divisor"].dropna())
+    return [divisor for divisor in DIVISORS if divisor in found]
+
+
+def shown_keys(table: pd.DataFrame) -> int | None:
+    """The number of keys to show where there is room for one: the lessons', or the middle one."""
+    counts = whole(table, "n_keys")
+    if not counts:
+        return None
+    return LESSON_KEYS if LESSON_KEYS in counts else counts[len(counts) // 2]
+
+
+def picked(values: list, limit: int) -> list:
+    """At most `limit` of the values, evenly picked, first and last among them."""
+    if len(values) <= limit:
+        return values
+    last = len(values) - 1
+    return [values[round(index * last / (limit - 1))] for index in range(limit)]
+
+
+def z_scores(tables: Tables) -> pd.Series:
+    """Distance of every Monte Carlo value from its exact value, in standard errors.
+
+    Left out is what would count the same draws twice or is not close to normal: a score under a second divisor
+    (the same number, rescaled), what is derived from other rows, and shares of events seen too rarely.
+    """
+    table = tables.measurements
+    table = table[
+        table["method"].isin(MONTE_CARLO)
+        & table["value"].notna()
+        & table["theory"].notna()
+        & (table["stderr"] > 0)
+    ]
+    rescaled = table["quantity"].str.startswith("score_") & (table["divisor"] != "none")
+    derived = table["quantity"].isin(("score_size", "score_std"))
+    events = table["samples"].astype(float) * table["theory"].clip(0, 1)
+    others = table["samples"].astype(float) - events
+    rare = (table["quantity"] == "closed_share") & (
+        (events < LEAST_EVENTS) | (others < LEAST_EVENTS)
+    )
+    table = table[~(rescaled.fillna(False) | derived | rare)]
+    return (table["value"] - table["theory"]) / table["stderr"]

@@ -1,0 +1,60 @@
+"""Numbers as text, and short descriptions of how they run: for captions, alt texts and pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+DIVISOR_WORDS = {"none": "undivided", "root": "over the root of d_k", "width": "over d_k"}
+
+STEADY = 0.05
+"""A series whose values differ by at most this share of the largest counts as standing still."""
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number to `digits` significant digits, without an exponent where that stays readable."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
+    if not -5 <= exponent <= 6:
+        mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
+        return f"{mantissa} × 10^{int(power)}^".replace("-", "−")
+    text = f"{value:,.{max(0, digits - 1 - exponent)}f}"
+    return text.replace("-", "−")
+
+
+def with_error(value: float, stderr: float | None) -> str:
+    """A measured value and its standard error, both to the error's second digit: 0.3427 ± 0.0012.
+
+    Without an error, or with an error of 0 (an exact value), six digits.
+    """
+    if stderr is None or math.isnan(stderr) or stderr == 0:
+        return short(value, 6)
+    places = max(0, 1 - math.floor(math.log10(stderr)))
+    return f"{value:,.{places}f} ± {stderr:.{places}f}".replace("-", "−")
+
+
+def count(number: int) -> str:
+    """A whole number with its thousands marked."""
+    return f"{number:,}"
+
+
+def percent(share: float, places: int = 1) -> str:
+    """A share as a percentage, without its sign."""
+    return f"{100 * share:.{places}f}"
+
+
+def listing(items: Sequence[object]) -> str:
+    """a, b and c."""
+    texts = [str(item) for item in items]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def course(values: Sequence[float]) -> str:
+    """How a series runs from its first value to its last, in words with the numbers."""
+    first, last, low, high = values[0], values[-1], min(values), max(values)
+    if len(values) == 1:
+        return f"is {short(first)}"
+    if high - low <= STEADY * max(abs(low), abs(high)):
+        return f"stays between {short(low)} and {short(high)}" if high > low else "stays put"
+    return f"{'rises' if last > first else 'falls'} from {short(first)} to {short(last)}"
