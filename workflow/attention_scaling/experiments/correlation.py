@@ -8,6 +8,7 @@ Programs V", section 2 and appendix B).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from attention_scaling.backends import Array, Backend, Draws
@@ -24,6 +25,7 @@ from attention_scaling.measurement import Measurement
 from attention_scaling.sampling import rows as softmax_rows
 from attention_scaling.sampling.scores import numbers_per_row, one_aligned_key
 from attention_scaling.theory.moments import correlated_score_moments
+from attention_scaling.theory.softmax_means import LARGEST_RHO, LARGEST_STD, softmax_mean
 from attention_scaling.validation import StrictModel
 
 NAME = "correlation"
@@ -52,27 +54,36 @@ class Settings(StrictModel):
 
 
 def exact(settings: Settings) -> Iterator[Measurement]:
-    """Closed forms of the aligned score's mean and variance."""
+    """Closed forms of the aligned score's mean and variance; the row's means by quadrature."""
     for rho in settings.correlations:
         for d_k in settings.widths:
             for n_keys in settings.key_counts:
                 for divisor in settings.divisors:
-                    moments = correlated_score_moments(d_k, rho, divisor)
-                    for quantity, value in (
-                        ("score_mean", moments.mean),
-                        ("score_variance", moments.variance),
-                    ):
-                        yield Measurement(
-                            experiment=NAME,
-                            quantity=quantity,
-                            method="closed_form",
-                            rho=rho,
-                            d_k=d_k,
-                            n_keys=n_keys,
-                            divisor=divisor,
-                            value=value,
-                            stderr=0.0,
-                        )
+                    yield from _exact_cell(rho=rho, d_k=d_k, n_keys=n_keys, divisor=divisor)
+
+
+def _exact_cell(*, rho: float, d_k: int, n_keys: int, divisor: str) -> Iterator[Measurement]:
+    def row(quantity: str, method: str, value: float) -> Measurement:
+        return Measurement(
+            experiment=NAME,
+            quantity=quantity,
+            method=method,
+            rho=rho,
+            d_k=d_k,
+            n_keys=n_keys,
+            divisor=divisor,
+            value=value,
+            stderr=0.0,
+        )
+
+    moments = correlated_score_moments(d_k, rho, divisor)
+    yield row("score_mean", "closed_form", moments.mean)
+    yield row("score_variance", "closed_form", moments.variance)
+    # Quadrature reaches neither a key that equals its query nor the widest undivided scores.
+    if abs(rho) <= LARGEST_RHO and math.sqrt(d_k) / divisor_value(divisor, d_k) <= LARGEST_STD:
+        for quantity in ROW_QUANTITIES:
+            value = softmax_mean(quantity, n_keys=n_keys, d_k=d_k, divisor=divisor, rho=rho).value
+            yield row(quantity, "quadrature", value)
 
 
 def cells(settings: Settings) -> list[Cell]:
