@@ -152,7 +152,9 @@ def load(name: str, device: str = "cpu") -> Backend:
     torch.set_num_threads(1)
     if device == "cuda":
         if not torch.cuda.is_available():
-            raise UnavailableError("torch.cuda.is_available() is false: no CUDA device, or a CPU build")
+            raise UnavailableError(
+                "torch.cuda.is_available() is false: no CUDA device, or a CPU build"
+            )
         torch.backends.cuda.matmul.allow_tf32 = False
         return Backend(name, device, xp, block_rows=2**20, tile_numbers=2**25)
     return Backend(name, device, xp, block_rows=2**14, tile_numbers=2**15)
@@ -163,4 +165,6 @@ def _require_nvidia_driver() -> None:
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        raise UnavailableError("no CUDA device: the NVIDIA driver library is not installed") from error
+        raise UnavailableError(
+            "no CUDA device: the NVIDIA driver library is not installed"
+        ) from error
