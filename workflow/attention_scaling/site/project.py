@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from attention_scaling.errors import UserError
-from attention_scaling.site.sources import expand, load_variables
+from attention_scaling.site.sources import expand, load_variables, substitute
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 
@@ -62,10 +62,10 @@ def load_project(root: Path) -> Project:
     path = root / "_quarto.yml"
     if not path.exists():
         raise UserError(f"not a Quarto project: {root}: has no _quarto.yml")
-    config = _mapping(path.read_text(encoding="utf-8"), str(path))
+    variables = load_variables(root)
+    config = _mapping(substitute(path.read_text(encoding="utf-8"), variables, str(path)), str(path))
     if not isinstance(config.get("website"), Mapping) or "title" not in config["website"]:
         raise UserError(f"website without a title: {path}: website: title is required")
-    variables = load_variables(root)
     pages = tuple(_page(root, name, variables) for name in _page_names(root))
     if not pages:
         raise UserError(f"project without pages: {root}: holds no .qmd file")

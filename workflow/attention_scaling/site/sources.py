@@ -1,7 +1,8 @@
 """The text of a page with its variables and included files put in, as Quarto would.
 
-Both engines start here: Quarto itself only warns of an unknown variable and prints `?var:name`,
-and shows a hexadecimal placeholder for a variable inside a formula. Here both are errors.
+Both engines start here: Quarto itself only warns of an unknown variable and prints `?var:name`, and
+in some places does not put a value in at all. Here these are errors, so that a page that renders with
+one engine renders with the other.
 """
 
 import re
@@ -12,11 +13,28 @@ import yaml
 
 from attention_scaling.errors import UserError
 
-_SHORTCODE = re.compile(r"\{\{<\s*(.*?)\s*>\}\}")
+_SHORTCODE = re.compile(r"(?<!\{)\{\{<\s*(.*?)\s*>\}\}")
 _INCLUDE = re.compile(r"^\{\{<\s*include\s+(\S+)\s*>\}\}[ \t]*$", re.MULTILINE)
-# Code comes first so that a dollar sign in it opens no formula; the formulas are groups 1 and 2.
-_CODE_OR_MATH = re.compile(
-    r"```.*?```|`[^`\n]+`|\$\$(.+?)\$\$|(?<![\\$])\$(?!\s)([^$\n]+?)(?<!\s)\$(?!\d)", re.DOTALL
+_CODE = re.compile(r"^(```+).*?^\1|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+# Where Quarto leaves a variable as it stands, or shows a placeholder for it, and what to write instead.
+_UNPORTABLE = (
+    (
+        re.compile(
+            r"\$\$[^$]*?\{\{<[^$]*\$\$|(?<![\\$])\$(?!\s)[^$\n]*?\{\{<[^$\n]*(?<!\s)\$(?!\d)"
+        ),
+        "variable inside a formula",
+        "put it after the formula, as text",
+    ),
+    (
+        re.compile(r"^#+ (?![^\n]*\{#)[^\n]*\{\{<[^\n]*", re.MULTILINE),
+        "variable in a heading without an id",
+        "end the heading with {#its-id}",
+    ),
+    (
+        re.compile(r"^:::[^\n]*\{\{<[^\n]*", re.MULTILINE),
+        "variable in the attributes of a block",
+        "give a callout its title as a heading",
+    ),
 )
 
 
@@ -50,28 +68,35 @@ def load_variables(project: Path) -> dict[str, str]:
 def expand(project: Path, page: str, variables: Mapping[str, str]) -> str:
     """Return the Markdown of `page` (a path relative to `project`) without shortcodes.
 
-    Raises UserError for an unknown variable, a missing included file, a variable inside a
-    formula, or a shortcode other than `var` and `include`.
+    Raises UserError for a missing included file, for what `substitute` refuses, and for a variable
+    where Quarto would not put its value.
     """
     text = _include(project, Path(page), page, ())
-    for match in _CODE_OR_MATH.finditer(text):
-        formula = match[1] or match[2]
-        if formula and "{{<" in formula:
-            raise UserError(
-                f"variable inside a formula: {page}: ${formula}$: put it after the formula, as text"
-            )
+    prose = _CODE.sub("", text)
+    for pattern, what, instead in _UNPORTABLE:
+        found = pattern.search(prose)
+        if found:
+            raise UserError(f"{what}: {page}: {found[0]}: {instead}")
+    return substitute(text, variables, page)
 
-    def substitute(match: re.Match[str]) -> str:
+
+def substitute(text: str, variables: Mapping[str, str], where: str) -> str:
+    """Return `text` with the values of its variables; `where` is its file, for messages.
+
+    Raises UserError for an unknown variable, and for a shortcode other than `var`.
+    """
+
+    def value(match: re.Match[str]) -> str:
         words = match[1].split()
         if len(words) != 2 or words[0] != "var":
             raise UserError(
-                f"unknown shortcode: {page}: {match[0]}: pages use var and, alone on a line, include"
+                f"unknown shortcode: {where}: {match[0]}: pages use var and, alone on a line, include"
             )
         if words[1] not in variables:
-            raise UserError(f"unknown variable: {page}: {words[1]}: not in _variables.yml")
+            raise UserError(f"unknown variable: {where}: {words[1]}: not in _variables.yml")
         return variables[words[1]]
 
-    return _SHORTCODE.sub(substitute, text)
+    return _SHORTCODE.sub(value, text)
 
 
 def _include(project: Path, file: Path, page: str, chain: tuple[Path, ...]) -> str:
@@ -82,10 +107,10 @@ def _include(project: Path, file: Path, page: str, chain: tuple[Path, ...]) -> s
     except OSError as error:
         raise UserError(f"file cannot be read: {page}: {file}: {error.strerror}") from error
 
-    def substitute(match: re.Match[str]) -> str:
+    def content(match: re.Match[str]) -> str:
         name = match[1]
         # Quarto takes a leading slash from the project's root, other paths from the page.
         target = Path(name[1:]) if name.startswith("/") else Path(page).parent / name
         return _include(project, target, page, (*chain, file)).rstrip("\n")
 
-    return _INCLUDE.sub(substitute, text)
+    return _INCLUDE.sub(content, text)

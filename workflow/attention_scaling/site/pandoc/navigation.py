@@ -56,10 +56,17 @@ def page_variables(project: Project, page: Page) -> dict[str, Any]:
         "navbar": entries("navbar", "left") + entries("navbar", "right"),
         "sidebar": sidebar,
         "toc-title": escape(str(html.get("toc-title", "On this page"))),
-        "footer": escape(_footer(website.get("page-footer"))),
         "after-body": [_included(project, each) for each in _list(html.get("include-after-body"))],
         **(_neighbours(sidebar) if website.get("page-navigation") else {}),
     }
+
+
+def footer(project: Project) -> str:
+    """The text under every page, as Markdown."""
+    value = project.website.get("page-footer") or ""
+    if isinstance(value, Mapping):
+        return str(value.get("center") or value.get("left") or value.get("right") or "")
+    return value
 
 
 def _neighbours(sidebar: list[dict[str, Any]]) -> dict[str, Any]:
@@ -81,12 +88,6 @@ def _links(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from _links(item["items"])
         else:
             yield item
-
-
-def _footer(value: str | Item | None) -> str:
-    if isinstance(value, Mapping):
-        return str(value.get("center") or value.get("left") or value.get("right") or "")
-    return value or ""
 
 
 def _included(project: Project, item: str | Item) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import pypandoc
 
 from attention_scaling.errors import UserError
-from attention_scaling.site.pandoc.navigation import page_variables
+from attention_scaling.site.pandoc.navigation import footer, page_variables
 from attention_scaling.site.project import Page, Project
 
 _HERE = Path(__file__).parent
@@ -49,6 +49,7 @@ def _convert(project: Project) -> list[str]:
     html = project.html
     job = {
         "template": (_HERE / "page.html").read_text(encoding="utf-8"),
+        "footer": footer(project),
         "toc_depth": html.get("toc-depth", 3),
         "pages": [
             {

@@ -126,37 +126,42 @@ end
 local function number(doc, problems)
   local entries, counts, sections = {}, { fig = 0, tbl = 0, eq = 0 }, {}
 
-  local function add(label, kind)
-    if entries[label] then
-      problems:insert('the label ' .. label .. ' is used twice')
-      return
-    end
+  local function add(label, entry)
+    if entries[label] then problems:insert('the label ' .. label .. ' is used twice') end
+    entries[label] = entry
+  end
+
+  local function add_whole(label, kind)
     counts[kind] = counts[kind] + 1
-    entries[label] = { kind = kind, number = tostring(counts[kind]) }
+    add(label, { kind = kind, number = tostring(counts[kind]) })
   end
 
-  local function add_float(block)
-    if is_float(block.identifier) and not entries[block.identifier] then
-      add(block.identifier, kind_of(block.identifier))
-    end
-  end
-
+  -- A float inside a float is a part of it, with a letter. The walk comes to the parts again later.
+  local parts = {}
   local function add_parts(float)
     local whole, letter = entries[float.identifier], string.byte('a')
     local function add_part(block)
       if is_float(block.identifier) then
-        entries[block.identifier] = { kind = whole.kind, number = whole.number, part = string.char(letter) }
+        add(block.identifier, { kind = whole.kind, number = whole.number, part = string.char(letter) })
+        parts[block.identifier] = true
         letter = letter + 1
       end
     end
-    pandoc.Blocks(float.content):walk { traverse = 'topdown', Div = add_part, Figure = add_part, Table = add_part }
+    float.content:walk { traverse = 'topdown', Div = add_part, Figure = add_part, Table = add_part }
+  end
+
+  local function add_float(block)
+    if is_float(block.identifier) and not parts[block.identifier] then
+      add_whole(block.identifier, kind_of(block.identifier))
+      if block.t == 'Div' then add_parts(block) end
+    end
   end
 
   local function equations(block)
     for i, inline in ipairs(block.content) do
       local label = inline.t == 'Str' and inline.text:match('^{#(eq%-[^}]+)}$')
       local math = block.content[i - 2]
-      if label and math and math.t == 'Math' then add(label, 'eq') end
+      if label and math and math.t == 'Math' then add_whole(label, 'eq') end
     end
   end
 
@@ -169,15 +174,10 @@ local function number(doc, problems)
       for i = 1, depth do sections[i] = (sections[i] or 0) + (i == depth and 1 or 0) end
       for i = depth + 1, #sections do sections[i] = nil end
       if kind_of(header.identifier) == 'sec' then
-        entries[header.identifier] = { kind = 'sec', number = table.concat(sections, '.') }
+        add(header.identifier, { kind = 'sec', number = table.concat(sections, '.') })
       end
     end,
-    Div = function(div)
-      if is_float(div.identifier) and not entries[div.identifier] then
-        add_float(div)
-        add_parts(div)
-      end
-    end,
+    Div = add_float,
     Figure = add_float,
     Table = add_float,
     Para = equations,
@@ -229,7 +229,7 @@ local function layout(blocks, columns)
   return rows
 end
 
-local function float_div(div, entry)
+local function float_div(div, entry, problems)
   local content, caption = div.content, pandoc.Inlines {}
   local last = content[#content]
   if #content > 1 and last.t == 'Para' then
@@ -248,6 +248,13 @@ local function float_div(div, entry)
       end,
     }
   end
+  for _, block in ipairs(content) do
+    local images = 0
+    if block.t == 'Para' then block:walk { Image = function() images = images + 1 end } end
+    if images > 1 then
+      problems:insert(div.identifier .. ': Quarto shows only the first of several images in one paragraph')
+    end
+  end
   local columns = tonumber(div.attributes['layout-ncol'])
   if columns then
     content = layout(content, columns)
@@ -256,7 +263,7 @@ local function float_div(div, entry)
   return float(div.identifier, div.classes, content, caption, entry)
 end
 
-local function floats(entries)
+local function floats(entries, problems)
   return {
     Figure = function(figure)
       local entry = entries[figure.identifier]
@@ -274,7 +281,7 @@ local function floats(entries)
     end,
     Div = function(div)
       local entry, columns = entries[div.identifier], tonumber(div.attributes['layout-ncol'])
-      if entry then return float_div(div, entry) end
+      if entry then return float_div(div, entry, problems) end
       if columns then
         div.attributes['layout-ncol'] = nil
         div.classes:insert('quarto-layout-panel')
@@ -349,6 +356,6 @@ return function(doc)
   local entries = number(doc, problems)
   doc = doc:walk(references(entries, problems))
   doc = doc:walk(number_equations(entries))
-  doc = doc:walk(floats(entries))
+  doc = doc:walk(floats(entries, problems))
   return doc, problems
 end
