@@ -6,7 +6,7 @@ _PANELS = WidthPanels(
     experiment="capacity",
     quantity="capacity",
     name="mean gradient capacity (the trace of the softmax Jacobian)",
-    axis=r"$1 - \sum a^2$ (mean)",
+    axis="capacity (mean)",
     even=lambda n_keys: 1 - 1 / n_keys,
     even_words="the most that a row can have",
 )

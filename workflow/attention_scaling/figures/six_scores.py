@@ -47,15 +47,18 @@ def draw(tables: Tables) -> Figure:
             axes.set_yticks([0, 0.5, 1])
             axes.annotate(
                 f"{max(weights):.2f}",
-                (weights.index(max(weights)), max(weights)),
+                (weights.index(max(weights)) - 0.36, max(weights)),
                 textcoords="offset points",
                 xytext=(0, 3),
-                ha="center",
+                ha="left",
                 color=style.LIGHT.ink,
             )
-        panels[0].set_ylabel(f"{look.label}")
+        panels[0].set_ylabel(look.label)
     for axes, d_k in zip(grid[0], widths, strict=True):
         axes.set_title(f"$d_k$ = {d_k}", loc="center")
+    for panels in grid:
+        for axes in panels[1:]:
+            axes.set_yticklabels([])
     for axes in grid[-1]:
         axes.set_xlabel("position")
     return drawn

@@ -98,6 +98,17 @@ def picked(values: list, limit: int) -> list:
     return [values[round(index * last / (limit - 1))] for index in range(limit)]
 
 
+def panel_keys(table: pd.DataFrame, limit: int) -> list[int]:
+    """At most `limit` numbers of keys for panels: the smallest, the largest, and the one of `shown_keys`."""
+    counts = whole(table, "n_keys")
+    keys = picked(counts, limit)
+    shown = shown_keys(table)
+    if shown is None or shown in keys:
+        return keys
+    nearest = min(keys[1:-1] or keys, key=lambda key: abs(counts.index(key) - counts.index(shown)))
+    return sorted(shown if key == nearest else key for key in keys)
+
+
 def z_scores(tables: Tables) -> pd.Series:
     """Distance of every Monte Carlo value from its exact value, in standard errors.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -30,8 +29,10 @@ def draw(tables: Tables) -> Figure:
     """A panel for the largest weight and, where it was measured, one for the gradient capacity."""
     shown = [key for key in PANELS if len(tables.rows(*key))]
     n_keys = shown_keys(tables.rows(*shown[0]))
-    drawn, panels = style.figure(len(shown), height=2.3, legend_rows=2, titles=True)
-    marked = 0
+    marked = printed_anywhere(tables)
+    drawn, panels = style.figure(
+        len(shown), height=2.3, legend_rows=3 if marked else 2, titles=True
+    )
     for axes, key in zip(panels, shown, strict=True):
         table = tables.rows(*key)
         table = table[table["n_keys"] == n_keys]
@@ -44,9 +45,10 @@ def draw(tables: Tables) -> Figure:
             style.curve(axes, exact(rows), look)
             style.points(axes, sampled(rows), look)
         style.width_axis(axes, whole(table, "d_k"), label=axes is panels[-1])
-        marked += _mark_printed(axes, printed(tables.verdicts, key[1], n_keys))
+        for d_k, value in printed(tables.verdicts, key[1], n_keys):
+            axes.plot([d_k], [value], **_PRINTED)
     looks = [style.DIVISOR_LOOKS[divisor] for divisor in divisors(tables.rows(*shown[0]))]
-    extra = [_printed_handle()] if marked else []
+    extra = [Line2D([], [], label="printed in a lesson", **_PRINTED)] if marked else []
     style.legend(drawn, looks, sampled(tables.rows(*shown[0])), extra=extra)
     return drawn
 
@@ -65,12 +67,6 @@ def printed(verdicts: pd.DataFrame, quantity: str, n_keys: int | None) -> list[t
     return sorted(found)
 
 
-def _mark_printed(axes: Axes, cells: list[tuple[int, float]]) -> int:
-    for d_k, value in cells:
-        axes.plot([d_k], [value], **_PRINTED)
-    return len(cells)
-
-
 _PRINTED = {
     "marker": "*",
     "markersize": 13,
@@ -79,10 +75,6 @@ _PRINTED = {
     "linestyle": "",
     "zorder": 4,
 }
-
-
-def _printed_handle() -> Line2D:
-    return Line2D([], [], label="printed in a lesson", **_PRINTED)
 
 
 def alt_text(tables: Tables) -> str:

@@ -55,7 +55,7 @@ LIGHT = Theme(
     grey="#6b7683",
 )
 DARK = Theme(
-    page="#1a1e23",
+    page="#16191d",
     ink="#e6edf3",
     muted="#a5afba",
     grid="#3a424c",
@@ -185,7 +185,7 @@ def figure(
 
 def grid(rows: int, columns: int, *, height: float) -> tuple[Figure, list[list[Axes]]]:
     """A figure of small axes in rows and columns, each `height` inches, with titles above the first row."""
-    top, bottom, left, right, across, down = 0.3, 0.52, 0.86, 0.1, 0.36, 0.28
+    top, bottom, left, right, across, down = 0.3, 0.52, 0.8, 0.1, 0.16, 0.28
     total = top + rows * height + (rows - 1) * down + bottom
     width = (WIDTH - left - right - (columns - 1) * across) / columns
     drawn = Figure(figsize=(WIDTH, total))
@@ -221,23 +221,23 @@ def recoloured(text: str, theme: Theme) -> str:
     return text
 
 
-def width_axis(axes: Axes, widths: Sequence[int], label: bool = True) -> None:
-    """A logarithmic axis over the widths d_k, with at most six of them written out."""
-    log_axis(axes, widths)
-    if label:
-        axes.set_xlabel("width $d_k$ (coordinates)")
+def width_axis(
+    axes: Axes, widths: Sequence[int], *, label: bool = True, margin: float = 1.15
+) -> None:
+    """A logarithmic axis over the widths d_k, at most six of them written out, the last one included.
 
-
-def log_axis(axes: Axes, values: Sequence[int]) -> None:
-    """A logarithmic x axis that writes out at most six of `values`, evenly picked, the last one included."""
-    values = sorted(set(values))
+    `margin` is the factor by which the axis reaches beyond the widths.
+    """
+    values = sorted(set(widths))
     step = -(-len(values) // 6)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(values[::-1][::step]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_locator(NullLocator())
-    margin = 1.15 if len(values) > 1 else 2
+    margin = margin if len(values) > 1 else 2
     axes.set_xlim(values[0] / margin, values[-1] * margin)
+    if label:
+        axes.set_xlabel("width $d_k$ (coordinates)")
 
 
 def points(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k", y: str = "value") -> None:
@@ -261,7 +261,7 @@ def points(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k", y: str =
 
 
 def curve(axes: Axes, rows: pd.DataFrame, look: Look, x: str = "d_k") -> None:
-    """The exact values of `rows` as a line."""
+    """The values of `rows` as a line."""
     rows = rows.sort_values(x)
     axes.plot(
         rows[x].astype(float), rows["value"], color=look.colour, linestyle=look.line, zorder=2

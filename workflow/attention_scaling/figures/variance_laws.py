@@ -12,7 +12,8 @@ from attention_scaling.figures.wording import count, listing, short
 
 def law_words(law: str) -> str:
     """The name of a law in prose."""
-    return {"student_t": "Student's t"}.get(law, law)
+    named = {"gaussian": "Gaussian", "laplace": "Laplace", "student_t": "Student's t"}
+    return named.get(law, law)
 
 
 def _table(tables: Tables) -> pd.DataFrame:
@@ -24,7 +25,7 @@ def draw(tables: Tables) -> Figure:
     table = _table(tables)
     laws = words(table, "distribution")
     looks = style.series_looks([law_words(law) for law in laws])
-    drawn, (axes,) = style.figure(height=2.8, legend_rows=-(-(len(laws) + 1) // 3))
+    drawn, (axes,) = style.figure(height=2.8, legend_rows=-(-len(laws) // 3))
     # Only the first backend: six laws on two backends would hide each other.
     table = table[table["backend"] == table["backend"].min()]
     for index, (law, look) in enumerate(zip(laws, looks, strict=True)):
@@ -32,7 +33,7 @@ def draw(tables: Tables) -> Figure:
         shift = 1 + 0.055 * (index - (len(laws) - 1) / 2)
         style.points(axes, rows.assign(d_k=rows["d_k"].astype(float) * shift), look)
     axes.axhline(1, color=style.LIGHT.muted, linewidth=1.2, zorder=1)
-    style.width_axis(axes, whole(table, "d_k"))
+    style.width_axis(axes, whole(table, "d_k"), margin=1.3)
     axes.set_ylabel(r"size over $\sqrt{d_k}$ (1)")
     style.legend(drawn, looks, lines=False)
     return drawn

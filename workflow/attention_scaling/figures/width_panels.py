@@ -15,7 +15,7 @@ from attention_scaling.figures.slices import (
     Tables,
     divisors,
     exact,
-    picked,
+    panel_keys,
     sampled,
     shown_keys,
     whole,
@@ -42,7 +42,7 @@ class WidthPanels:
     def draw(self, tables: Tables) -> Figure:
         """One panel for each number of keys, stacked."""
         table = tables.rows(self.experiment, self.quantity)
-        keys = picked(whole(table, "n_keys"), PANELS)
+        keys = panel_keys(table, PANELS)
         height = 2.5 if len(keys) == 1 else 1.9
         drawn, panels = style.figure(len(keys), height=height, legend_rows=2, titles=True)
         for axes, n_keys in zip(panels, keys, strict=True):
@@ -59,7 +59,7 @@ class WidthPanels:
         for divisor in divisors(table):
             rows = table[table["divisor"] == divisor]
             look = style.DIVISOR_LOOKS[divisor]
-            style.curve(axes, exact(rows), look)
+            style.curve(axes, _course(rows), look)
             style.points(axes, sampled(rows), look)
         if self.limits is None:
             axes.set_ylim(0, 1.08 * math.log(max(n_keys, 2)))
@@ -74,7 +74,7 @@ class WidthPanels:
         table = table[table["n_keys"] == n_keys]
         widths = whole(table, "d_k")
         courses = [
-            f"{DIVISOR_WORDS[divisor]} it {course(self._means(table, divisor))}"
+            f"{DIVISOR_WORDS[divisor]} it {course(list(_course(table[table['divisor'] == divisor])['value']))}"
             for divisor in divisors(table)
         ]
         return (
@@ -85,18 +85,19 @@ class WidthPanels:
     def caption(self, tables: Tables) -> str:
         """What is drawn, from how many rows."""
         table = tables.rows(self.experiment, self.quantity)
-        keys = picked(whole(table, "n_keys"), PANELS)
+        keys = panel_keys(table, PANELS)
         rows = sampled(table)["samples"]
         drawn = f"each from up to {count(int(rows.max()))} rows" if len(rows) else "none sampled"
+        lines = "" if len(exact(table)) else "; lines join the points"
         return (
             f"The {self.name} over widths, for {listing(keys)} keys. Points: means, {drawn}, with bars of two "
-            f"standard errors, mostly smaller than the mark. Thin line: {self.even_words}, "
+            f"standard errors, mostly smaller than the mark{lines}. Thin line: {self.even_words}, "
             f"{listing([short(self.even(n_keys)) for n_keys in keys])}."
         )
 
-    def _means(self, table: pd.DataFrame, divisor: str) -> list[float]:
-        """The quantity over the widths: exact where it is known, measured elsewhere."""
-        rows = table[table["divisor"] == divisor]
-        known = exact(rows)
-        rows = known if len(known) else sampled(rows)
-        return list(rows.groupby("d_k")["value"].mean().sort_index())
+
+def _course(rows: pd.DataFrame) -> pd.DataFrame:
+    """A quantity over the widths: exact where that is known, else the mean over the backends."""
+    known = exact(rows)
+    rows = known if len(known) else sampled(rows)
+    return rows.groupby("d_k", as_index=False)["value"].mean()
