@@ -51,9 +51,8 @@ def mix_over_query(
 
 def _nodes(d_k: int, divisor: float, level: int) -> tuple[Array, Array]:
     """Standard deviations 2^(j / 2^level), and the chi density in their logarithm, summing to 1."""
-    reach = (
-        np.sqrt(160.0 / d_k) + 80.0 / d_k
-    )  # of log |q|^2 about log d_k; the density is e^-37 there
+    # |q|^2 is within exp(+-reach) of d_k: the density has fallen to e^-37 there.
+    reach = np.sqrt(160.0 / d_k) + 80.0 / d_k
     centre = 0.5 * np.log2(d_k) - np.log2(divisor)
     half_reach = 0.5 * reach / np.log(2.0)
     per_octave = 2**level

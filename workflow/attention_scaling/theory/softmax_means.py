@@ -61,8 +61,8 @@ def softmax_mean(
     """
     _check_quantity(quantity, threshold)
     _check_keys(n_keys)
-    std = math.sqrt(d_k) / divisor_value(divisor, d_k)  # checks d_k and divisor
-    _check_std(std)
+    scale = divisor_value(divisor, d_k)  # which checks both
+    _check_std(math.sqrt(d_k) / scale)
     if not -LARGEST_RHO <= rho <= LARGEST_RHO:
         raise UserError(f"rho = {rho}: exact softmax means: {-LARGEST_RHO} to {LARGEST_RHO}")
     if quantity == "closed_share":
