@@ -94,27 +94,20 @@ def visit(
             if not url.startswith((origin, "data:", "blob:")):
                 faults.append(f"request to another host: {url}")
 
-        page.on(
-            "console",
-            lambda message: (
-                faults.append(f"console: {message.text}")
-                if message.type in ("error", "warning")
-                else None
-            ),
-        )
+        def on_response(status: int, url: str) -> None:
+            if status >= 400:
+                faults.append(f"status {status}: {url}")
+
+        def on_message(kind: str, text: str) -> None:
+            if kind in ("error", "warning"):
+                faults.append(f"console: {text}")
+
+        page.on("console", lambda message: on_message(message.type, message.text))
         page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
         page.on("request", lambda request: on_request(request.url))
         page.on("requestfailed", lambda request: faults.append(f"request failed: {request.url}"))
-        page.on(
-            "response",
-            lambda response: (
-                faults.append(f"status {response.status}: {response.url}")
-                if response.status >= 400
-                else None
-            ),
-        )
+        page.on("response", lambda response: on_response(response.status, response.url))
         page.goto(address)
-        page.wait_for_load_state("networkidle")
         yield result
     finally:
         context.close()

@@ -3,9 +3,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, launch
+from browser import CHROMIUM, launch, serve
 from playwright.sync_api import Browser
 
+from attention_scaling.site import quarto
 from attention_scaling.site.render import render
 
 HERE = Path(__file__).parent
@@ -30,6 +31,23 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pandoc")
     render(copy_project(folder / "project"), folder / "site", "pandoc")
     return folder / "site"
+
+
+@pytest.fixture(scope="session")
+def quarto_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fixture project as Quarto renders it. Tests only read it."""
+    if quarto.find() is None:
+        pytest.skip("Quarto is absent")
+    folder = tmp_path_factory.mktemp("quarto")
+    render(copy_project(folder / "project"), folder / "site", "quarto")
+    return folder / "site"
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    """Where the fixture site is served: under a sub-path, as on a project's pages."""
+    with serve(site.parent) as root:
+        yield f"{root}{site.name}/"
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,6 @@ from attention_scaling.site import quarto
 from attention_scaling.site.compare import compare
 from attention_scaling.site.render import render
 
-QUARTO = quarto.find()
-
 
 def install(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a stand-in for Quarto first on PATH."""
@@ -86,7 +84,5 @@ def test_a_page_that_quarto_leaves_out_is_missed(
         render(project, tmp_path / "site")
 
 
-@pytest.mark.skipif(QUARTO is None, reason="Quarto is absent")
-def test_both_engines_agree_on_the_fixture(project: Path, site: Path, tmp_path: Path) -> None:
-    render(project, tmp_path / "site", "quarto")
-    assert compare(tmp_path / "site", site) == []
+def test_both_engines_agree_on_the_fixture(site: Path, quarto_site: Path) -> None:
+    assert compare(quarto_site, site) == []
