@@ -110,6 +110,12 @@ def test_inequalities_must_hold_beyond_their_error(compare, value, stderr, expec
     assert verdict(claim, {"value": value, "stderr": stderr})["verdict"] == expected
 
 
+def test_a_replayed_sample_is_taken_as_it_is():
+    claim = {"kind": "replayed", "compare": "more_than", "value": 5}
+    row = verdict(claim, {"value": 5.2, "stderr": 0.1})
+    assert row["verdict"] == "reproduced" and row["stderr"] == 0.1
+
+
 def test_between():
     claim = {"compare": "between", "range": [1, 2]}
     assert verdict(claim, {"value": 1.5})["verdict"] == "reproduced"

@@ -155,3 +155,36 @@ def test_a_mistake_in_a_table_is_told(tmp_path, old, new, message):
 def test_fractions_are_data(tmp_path):
     claims = CLAIM.replace('printed: "0.50"', "value: 1/6")
     assert load_lesson(write(tmp_path, claims=claims)).entries[0].claimed == 1 / 6
+
+
+SERIES = """
+  - id: S
+    line: 9
+    says: the size is that of the root
+    kind: replayed
+    measure: {experiment: coins, quantity: size, where: {divisor: none}}
+    cells:
+      - {name: "4", where: {d_k: 4}, printed: "2.00"}
+      - {name: "16", where: {d_k: 16}, printed: "4.1", differs: a slip}
+"""
+
+
+def test_a_series_is_one_claim_a_cell(tmp_path):
+    lesson = load_lesson(write(tmp_path, claims=SERIES))
+    first, second = lesson.entries
+    assert (first.id, second.id) == ("S-4", "S-16")
+    assert second.measure.where.conditions() == {"divisor": "none", "d_k": 16}
+    assert (first.differs, second.differs) == (None, "a slip")
+    assert lesson.claims[0].accounted == ["2.00", "4.1"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('printed: "2.00"', 'printed: "two"', "S: cell 4: 'two' is not a printed number"),
+        (', printed: "2.00"', "", "S: cell 4: needs exactly one of printed and value"),
+        ("where: {d_k: 16}", "d_k: 16", ":12: claims.S.cells.1.d_k: unknown key"),
+    ],
+)
+def test_a_mistake_in_a_series_is_told(tmp_path, old, new, message):
+    assert message in refused(write(tmp_path, claims=SERIES.replace(old, new)))

@@ -57,7 +57,7 @@ QUANTITIES = {
     "least_denominator": "smallest sum of exp(s - max s) over the tested rows",
 }
 
-GAPS = (8.0, 10.0, 20.0, 40.0)
+GAPS = (8.0, 10.0, 12.0, 20.0, 40.0)
 WINNER_KEYS, WINNER_MARGIN = 32, 10.0
 EVEN_KEYS = (6, 8, 32)
 TINY = 1e-3

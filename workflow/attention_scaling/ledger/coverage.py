@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from attention_scaling.errors import UserError
-from attention_scaling.ledger.models import Claim, ClaimTable, Coverage, Lesson
+from attention_scaling.ledger.models import Coverage, Lesson
 from attention_scaling.ledger.numerals import Numeral, canonical, numerals
 
 
@@ -48,7 +48,7 @@ def account(lesson: Lesson, text: str) -> Account:
     dismissed: set[Numeral] = set()
     stray: list[str] = []
     for item in lesson.claims:
-        for wanted in _accounted(item):
+        for wanted in item.accounted:
             matching = {
                 Numeral(line, canonical(wanted)) for line in [item.line, *item.also]
             } & present.keys()
@@ -76,12 +76,6 @@ def account(lesson: Lesson, text: str) -> Account:
         no_claim=sum(n in dismissed and n not in claimed for n in found),
     )
     return Account(counts, open_numerals, stray)
-
-
-def _accounted(item: Claim | ClaimTable) -> list[str]:
-    if isinstance(item, ClaimTable):
-        return item.numerals or []
-    return item.accounted
 
 
 def report(lessons: Iterable[Lesson], folder: Path) -> str:

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     StringConstraints,
     Tag,
+    ValidationError,
     WithJsonSchema,
     model_validator,
 )
@@ -112,6 +113,10 @@ class Where(StrictModel):
         named = self.model_fields_set
         return {name: getattr(self, name) for name in type(self).model_fields if name in named}
 
+    def words(self) -> str:
+        """The conditions for a sentence: d_k = 8, divisor = root."""
+        return ", ".join(f"{name} = {value}" for name, value in self.conditions().items())
+
     def override(self, other: Where) -> Where:
         """These conditions, with those that `other` names in place of their own."""
         return Where(**(self.conditions() | other.conditions()))
@@ -161,8 +166,8 @@ class _Common(StrictModel):
     skipped: Text | None = Field(None, description="why the claim is not measured")
 
 
-class Claim(_Common):
-    """One claim, about one value."""
+class _Judged(_Common):
+    """What is claimed of a value, and which value it is."""
 
     printed: PrintedText | None = Field(
         None, description="the number as printed; half a unit in its last place is the tolerance"
@@ -188,6 +193,10 @@ class Claim(_Common):
         None, description="a difference that is known, and its explanation"
     )
     cited: Text | None = Field(None, description="the source, for the kind cited")
+
+
+class Claim(_Judged):
+    """One claim, about one value."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -234,6 +243,59 @@ class Claim(_Common):
         return [self.printed] if self.printed else []
 
 
+class Cell(StrictModel):
+    """One of the cells that a claim speaks of, with what it says of this one alone."""
+
+    name: Name
+    where: Where
+    printed: PrintedText | None = None
+    value: Number | None = None
+    range: tuple[Number, Number] | None = None
+    differs: Text | None = None
+    note: Text | None = None
+
+
+class ClaimSeries(_Judged):
+    """The same claim about several cells: one claim for each, called ID-CELL."""
+
+    measure: Query
+    cells: list[Cell] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _expands(self) -> Self:
+        for cell in self.cells:
+            try:
+                self._claim(cell)
+            except ValidationError as error:
+                problem = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+                raise ValueError(f"cell {cell.name}: {problem}") from None
+        return self
+
+    @property
+    def claims(self) -> list[Claim]:
+        """One claim a cell."""
+        return [self._claim(cell) for cell in self.cells]
+
+    @property
+    def accounted(self) -> list[str]:
+        """The numerals of the text that these claims account for."""
+        return list(dict.fromkeys(text for claim in self.claims for text in claim.accounted))
+
+    def _claim(self, cell: Cell) -> Claim:
+        shared = {name: getattr(self, name) for name in _Judged.model_fields}
+        own = cell.model_dump(exclude={"name", "where"}, exclude_none=True)
+        where = self.measure.where.override(cell.where)
+        return Claim(
+            **shared
+            | own
+            | {
+                "id": f"{self.id}-{cell.name}",
+                "says": f"{self.says} ({cell.where.words()})",
+                "measure": self.measure.model_copy(update={"where": where}),
+            }
+        )
+
+
 class Column(StrictModel):
     """A column of a printed table."""
 
@@ -277,11 +339,13 @@ class ClaimTable(_Common):
     table: Printout
 
     @property
-    def claims(self) -> list[Claim]:
-        """One claim a cell, row by row.
+    def accounted(self) -> list[str]:
+        """The numerals of the text that the table accounts for: what code prints is not in it."""
+        return self.numerals or []
 
-        A cell accounts for no numeral: what code prints is not in the lesson's text.
-        """
+    @property
+    def claims(self) -> list[Claim]:
+        """One claim a cell, row by row."""
         shared = {name: getattr(self, name) for name in _Common.model_fields}
         return [
             Claim(
@@ -324,16 +388,23 @@ class Coverage(StrictModel):
     no_claim: int = Field(ge=0)
 
 
-def _is_table(value: Any) -> str:
-    table = isinstance(value, ClaimTable) or (isinstance(value, dict) and "table" in value)
-    return "a table of claims" if table else "a claim"
+def _form(value: Any) -> str:
+    for key, model, form in (
+        ("table", ClaimTable, "a table of claims"),
+        ("cells", ClaimSeries, "a series of claims"),
+    ):
+        if isinstance(value, model) or (isinstance(value, dict) and key in value):
+            return form
+    return "a claim"
 
 
-ClaimOrTable = Annotated[
-    Annotated[Claim, Tag("a claim")] | Annotated[ClaimTable, Tag("a table of claims")],
-    Discriminator(_is_table),
+ClaimItem = Annotated[
+    Annotated[Claim, Tag("a claim")]
+    | Annotated[ClaimSeries, Tag("a series of claims")]
+    | Annotated[ClaimTable, Tag("a table of claims")],
+    Discriminator(_form),
 ]
-"""The key `table` decides which, so that a mistake is told of the model that was meant."""
+"""The keys `table` and `cells` decide which, so that a mistake is told of the model that was meant."""
 
 
 class Lesson(StrictModel):
@@ -347,14 +418,14 @@ class Lesson(StrictModel):
         False, description="the text carries each formula twice: as it is seen and then as LaTeX"
     )
     coverage: Coverage | None = None
-    claims: list[ClaimOrTable] = Field(min_length=1)
+    claims: list[ClaimItem] = Field(min_length=1)
     no_claim: list[NoClaim] = []
 
     @property
     def entries(self) -> list[Claim]:
-        """All claims in the order of the file, tables cell by cell."""
+        """All claims in the order of the file, series and tables cell by cell."""
         return [
             claim
             for item in self.claims
-            for claim in (item.claims if isinstance(item, ClaimTable) else [item])
+            for claim in ([item] if isinstance(item, Claim) else item.claims)
         ]

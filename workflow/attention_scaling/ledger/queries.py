@@ -41,9 +41,8 @@ class Measurements:
         for column, wanted in conditions.items():
             table = table[_equal(table[column], wanted)]
         if table.empty:
-            cell = ", ".join(f"{name} = {value}" for name, value in conditions.items())
             raise NotMeasuredError(
-                f"{query.experiment} measured {query.quantity} in no cell with {cell}"
+                f"{query.experiment} measured {query.quantity} in no cell with {query.where.words()}"
             )
         return table
 

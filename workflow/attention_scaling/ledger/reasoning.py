@@ -77,7 +77,7 @@ def _claimed(claim: Claim) -> str | None:
 
 
 def _query(query: Query) -> str:
-    cell = ", ".join(f"{name} = {value}" for name, value in query.where.conditions().items())
+    cell = query.where.words()
     return f"{query.experiment}, {query.quantity}" + (f", {cell}" if cell else "")
 
 
