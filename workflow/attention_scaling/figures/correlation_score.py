@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
 from attention_scaling.figures.slices import Tables, exact, picked, sampled, shown_keys, whole
-from attention_scaling.figures.wording import count, course, listing, short
+from attention_scaling.figures.wording import count, course, listing
 
 CORRELATIONS = 5
 PANELS = {"root": r"over $\sqrt{d_k}$", "width": r"over $d_k$"}
@@ -56,7 +56,7 @@ def alt_text(tables: Tables) -> str:
             courses.append(f"over the {where} it {course(means)}")
     widths = whole(table, "d_k")
     return (
-        f"Mean score of the aligned key over width, one line for each correlation. For rho = {short(rho)} from "
+        f"Mean score of the aligned key over width, one line for each correlation. For rho = {rho:g} from "
         f"width {widths[0]} to {widths[-1]}: {', '.join(courses)}."
     )
 

@@ -61,7 +61,7 @@ def alt_text(tables: Tables) -> str:
         means = list(rows.groupby("d_k")["value"].mean().sort_index())
         courses.append(f"{DIVISOR_WORDS[divisor]} it {course(means)}")
     return (
-        f"Weight of the aligned key over width among {shown_keys(table)} keys. For rho = {short(rho)} from width "
+        f"Weight of the aligned key over width among {shown_keys(table)} keys. For rho = {rho:g} from width "
         f"{widths[0]} to {widths[-1]}: {', '.join(courses)}."
     )
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from attention_scaling.figures import style
 from attention_scaling.figures.slices import Tables
-from attention_scaling.figures.wording import listing, short
+from attention_scaling.figures.wording import listing, percent, short
 
 TICKS = (1, 3, 10, 30, 100, 300, 1000)
 
@@ -59,10 +59,14 @@ def draw(tables: Tables) -> Figure:
 def alt_text(tables: Tables) -> str:
     """The cutoffs."""
     parts = [f"{row.variant} at {short(row.value, 4)}" for row in _cutoffs(tables).itertuples()]
-    return (
-        f"One bar for each floating-point format, logarithmic: exp overflows in {listing(parts)}. The scores at "
-        f"which the naive softmax really broke lie on the bars' ends."
+    measured = tables.rows("precision", "naive_cutoff")
+    distance = ((measured["value"] - measured["theory"]) / measured["theory"]).abs().max()
+    marks = (
+        f" The scores at which the naive softmax really broke are at most {percent(distance, 2)} percent away."
+        if len(measured)
+        else ""
     )
+    return f"One bar for each floating-point format: exp overflows in {listing(parts)}.{marks}"
 
 
 def caption(tables: Tables) -> str:

@@ -109,8 +109,7 @@ def caption(tables: Tables) -> str:
     marks = "Stars: what the lessons print. " if printed_anywhere(tables) else ""
     return (
         f"What becomes of a row of {shown_keys(table)} attention weights as the width grows. "
-        f"{drawn}error bars are smaller than the marks. {marks}Undivided, rows close and pass no "
-        f"gradient; over $d_k$ they even out; over the root they stay as they are."
+        f"{drawn}bars of two standard errors are smaller than the marks. {marks}".strip()
     )
 
 

@@ -48,7 +48,7 @@ def alt_text(tables: Tables) -> str:
     ]
     return (
         f"Points scatter about a horizontal line at 1 at every width, whatever the law of the entries: "
-        f"{', '.join(ranges)}. The bars narrow for light-tailed laws."
+        f"{', '.join(ranges)}."
     )
 
 

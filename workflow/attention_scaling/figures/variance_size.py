@@ -52,9 +52,11 @@ def alt_text(tables: Tables) -> str:
             f"{DIVISOR_WORDS[divisor]} {short(means[first])} at width {first} "
             f"and {short(means[last])} at width {last}"
         )
+    distances = ((table["value"] - table["theory"]) / table["stderr"]).abs().dropna()
+    near = f" No point is more than {short(distances.max())} standard errors off its exact line."
     return (
-        f"Three straight lines in log-log axes. Typical size of the score: {'; '.join(ends)}. "
-        f"The points lie on the exact lines."
+        f"A straight line for each divisor in log-log axes. Typical size of the score: {'; '.join(ends)}."
+        f"{near if len(distances) else ''}"
     )
 
 

@@ -23,13 +23,20 @@ def short(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def plain(value: float, digits: int = 6) -> str:
+    """A number to at most `digits` significant digits, without trailing zeros."""
+    text = short(value, digits)
+    mantissa, times, power = text.partition(" ×")
+    return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + times + power
+
+
 def with_error(value: float, stderr: float | None) -> str:
     """A measured value and its standard error, both to the error's second digit: 0.3427 ± 0.0012.
 
     Without an error, or with an error of 0 (an exact value), six digits.
     """
     if stderr is None or math.isnan(stderr) or stderr == 0:
-        return short(value, 6)
+        return plain(value)
     places = max(0, 1 - math.floor(math.log10(stderr)))
     return f"{value:,.{places}f} ± {stderr:.{places}f}".replace("-", "−")
 

@@ -59,7 +59,7 @@ def alt_text(tables: Tables) -> str:
     """Mean, spread and tails of the distances."""
     distances = z_scores(tables)
     return (
-        f"A bell-shaped histogram of {count(len(distances))} distances on the standard normal curve: mean "
+        f"A histogram of {count(len(distances))} distances beside the standard normal curve: mean "
         f"{short(distances.mean(), 2)}, standard deviation {short(distances.std())}, "
         f"{percent((distances.abs() > 2).mean())} percent beyond two standard errors."
     )

@@ -1,0 +1,135 @@
+"""Every measurement of a study as a page: a row a cell and method, the backends side by side.
+
+The tables are HTML, since Markdown tables of this size take seconds to parse; Quarto is told to leave them be.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import pandas as pd
+
+from attention_scaling.figures.slices import BACKEND_NAMES
+from attention_scaling.figures.wording import count, plain, with_error
+from attention_scaling.site.markdown import escape
+from attention_scaling.tables import CELL, EXACT_METHODS
+
+_KEY = ["quantity", *CELL, "dtype", "method"]
+
+_SHORT_NAMES = {"d_k": "d", "n_keys": "n", "rho": "r", "step": "s"}
+
+
+def anchor(experiment: str, labels: dict[str, Any]) -> str:
+    """The id of the row of a cell: `labels` are the columns of the measurement table that name it."""
+    parts = [experiment, str(labels["quantity"])]
+    for column in CELL:
+        value = labels.get(column)
+        if not _missing(value):
+            text = f"{value:g}" if column in _SHORT_NAMES else str(value)
+            parts.append(_SHORT_NAMES.get(column, "") + text)
+    if labels["dtype"] != "float64":
+        parts.append(str(labels["dtype"]))
+    if labels["method"] not in EXACT_METHODS:
+        parts.append(str(labels["method"]))
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts))
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value is pd.NA or value != value
+
+
+def page(measurements: pd.DataFrame) -> str:
+    """The body of the page: a section for each experiment."""
+    parts = []
+    for experiment, rows in measurements.groupby("experiment"):
+        parts.append(f"## {escape(str(experiment))} {{#{experiment}}}\n")
+        skipped = rows[rows["skipped"].notna()]
+        for reason, those in skipped.groupby("skipped"):
+            where = those[["backend", "device"]].drop_duplicates().itertuples(index=False)
+            names = ", ".join(BACKEND_NAMES.get(tuple(pair), " ".join(pair)) for pair in where)
+            parts.append(f"Not measured on {names}: {escape(str(reason))} ({len(those)} rows).\n")
+        measured = rows[rows["value"].notna()]
+        if len(measured):
+            parts.append(_table(str(experiment), measured))
+    return "\n".join(parts)
+
+
+def _table(experiment: str, rows: pd.DataFrame) -> str:
+    cell_columns = [column for column in CELL if rows[column].notna().any()]
+    pairs = sorted(set(zip(rows["backend"], rows["device"], strict=True)))
+    sampled = ~rows["method"].isin(EXACT_METHODS)
+    backends = [
+        pair
+        for pair in pairs
+        if (sampled & (rows["backend"] == pair[0]) & (rows["device"] == pair[1])).any()
+    ]
+    with_dtype = (rows["dtype"] != "float64").any()
+    heads = ["quantity", *cell_columns, *(["dtype"] if with_dtype else []), "method", "samples"]
+    heads += [BACKEND_NAMES.get(pair, " ".join(pair)) for pair in backends]
+    heads += ["exact", "distance"]
+    lines = [
+        "```{=html}",
+        '<table data-quarto-disable-processing="true">',
+        "<thead><tr>",
+        "".join(f"<th>{html.escape(head)}</th>" for head in heads),
+        "</tr></thead>",
+        "<tbody>",
+        *_rows(experiment, rows, cell_columns, backends, with_dtype),
+        "</tbody>",
+        "</table>",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _rows(
+    experiment: str,
+    rows: pd.DataFrame,
+    cell_columns: list[str],
+    backends: list[tuple[str, str]],
+    with_dtype: bool,
+) -> Iterator[str]:
+    groups: dict[Hashable, list[dict[str, Any]]] = {}
+    for record in rows.to_dict("records"):
+        key = tuple(None if _missing(record[column]) else record[column] for column in _KEY)
+        groups.setdefault(key, []).append(record)
+    for records in groups.values():
+        first = records[0]
+        by_backend = {(record["backend"], record["device"]): record for record in records}
+        cells = [first["quantity"]]
+        cells += [
+            "" if _missing(first[column]) else _label(first[column]) for column in cell_columns
+        ]
+        cells += [first["dtype"]] if with_dtype else []
+        cells += [
+            first["method"],
+            "" if _missing(first["samples"]) else count(int(first["samples"])),
+        ]
+        exact_row = first["method"] in EXACT_METHODS
+        for pair in backends:
+            record = None if exact_row else by_backend.get(pair)
+            cells.append("" if record is None else with_error(record["value"], record["stderr"]))
+        theory = first["value"] if exact_row else first["theory"]
+        cells.append("" if _missing(theory) else plain(float(theory), 9))
+        cells.append("" if exact_row else _distances(records))
+        row_id = anchor(experiment, first)
+        texts = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
+        yield f'<tr id="{row_id}">{texts}</tr>'
+
+
+def _label(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _distances(records: list[dict[str, Any]]) -> str:
+    """Distance of each backend's value from the exact one, in standard errors."""
+    texts = []
+    for record in sorted(records, key=lambda record: (record["backend"], record["device"])):
+        if not _missing(record["theory"]) and record["stderr"] and not _missing(record["stderr"]):
+            distance = (record["value"] - record["theory"]) / record["stderr"]
+            texts.append(f"{distance:+.1f}".replace("-", "−"))
+    return ", ".join(texts)

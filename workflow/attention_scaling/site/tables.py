@@ -1,0 +1,162 @@
+"""The tables on the experiments' pages: a few quantities over the widths, measured beside exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from attention_scaling.divisors import DIVISORS
+from attention_scaling.figures.slices import (
+    BACKEND_NAMES,
+    Tables,
+    exact,
+    sampled,
+    shown_keys,
+    whole,
+)
+from attention_scaling.figures.wording import plain, with_error
+from attention_scaling.site.markdown import table
+
+DIVISOR_HEADERS = {"none": "undivided", "root": "over $\\sqrt{d_k}$", "width": "over $d_k$"}
+
+NOTHING = "–"
+
+
+def page_tables(tables: Tables) -> dict[str, str]:
+    """Markdown of each table that a page includes, by its label."""
+    saturation, capacity = tables.rows("saturation"), tables.rows("capacity")
+    correlation, gradient = tables.rows("correlation"), tables.rows("gradient")
+    correlations = sorted(rho for rho in correlation["rho"].dropna().unique() if 0 < rho < 1)
+    aligned = correlation[correlation["rho"].isin(correlations[-1:])]
+    rho = f", $\\rho$ = {correlations[-1]:g}" if correlations else ""
+    return {
+        "variance-size": _over_widths(
+            tables.rows("variance", "score_size", distribution="gaussian"),
+            "Typical size of the score, Gaussian entries",
+            "variance-size",
+        ),
+        "saturation-weight": _softmax(saturation, "top_weight", "Mean largest weight"),
+        "saturation-closed": _softmax(saturation, "closed_share", "Share of closed rows"),
+        "capacity-trace": _softmax(capacity, "capacity", "Mean gradient capacity"),
+        "correlation-score": _softmax(
+            aligned, "score_mean", f"Mean score of the aligned key{rho}", label="correlation-score"
+        ),
+        "correlation-weight": _softmax(
+            aligned,
+            "aligned_weight",
+            f"Mean weight of the aligned key{rho}",
+            label="correlation-weight",
+        ),
+        "gradient-ratio": _softmax(
+            gradient,
+            "gradient_ratio_query",
+            "Gradient at $W_Q$ over that of the root-scaled head",
+            label="gradient-ratio",
+        ),
+        "gradient-frozen": _softmax(
+            gradient, "frozen_share", "Share of frozen queries", label="gradient-frozen"
+        ),
+        "precision-cutoffs": _precision(tables),
+    }
+
+
+LABELS = {
+    "top_weight": "saturation-weight",
+    "closed_share": "saturation-closed",
+    "capacity": "capacity-trace",
+}
+
+
+def _softmax(rows: pd.DataFrame, quantity: str, what: str, *, label: str | None = None) -> str:
+    n_keys = shown_keys(rows)
+    rows = rows[(rows["quantity"] == quantity) & (rows["n_keys"] == n_keys)]
+    keys = "" if n_keys is None else f", {n_keys} keys"
+    return _over_widths(rows, f"{what}{keys}", label or LABELS[quantity])
+
+
+def _over_widths(rows: pd.DataFrame, caption: str, label: str) -> str:
+    """A row a width, and under each divisor what the first backend measured and what is exact."""
+    shown = [divisor for divisor in DIVISORS if (rows["divisor"] == divisor).any()]
+    widths = whole(rows, "d_k")
+    if not shown:
+        return table(
+            ["$d_k$", "Value"],
+            "rr",
+            [[NOTHING, "not measured in this study"]],
+            caption=caption,
+            label=label,
+        )
+    with_exact = len(exact(rows)) > 0
+    headers, cells = ["$d_k$"], [[str(d_k)] for d_k in widths]
+    for divisor in shown:
+        mine = rows[rows["divisor"] == divisor]
+        headers.append(DIVISOR_HEADERS[divisor])
+        columns = [_measured(mine, widths)]
+        if with_exact:
+            headers.append("exact")
+            columns.append(_exact(mine, widths))
+        for column in columns:
+            for row, text in zip(cells, column, strict=True):
+                row.append(text)
+    measured_by = sampled(rows).sort_values(["backend", "device"])[["backend", "device"]]
+    by = (
+        f", measured by {BACKEND_NAMES.get(tuple(measured_by.iloc[0]), '')} with standard errors"
+        if len(measured_by)
+        else ""
+    )
+    return table(headers, "r" * len(headers), cells, caption=f"{caption}{by}", label=label)
+
+
+def _measured(rows: pd.DataFrame, widths: Sequence[int]) -> list[str]:
+    drawn = sampled(rows).sort_values(["backend", "device"]).drop_duplicates("d_k")
+    by_width = drawn.set_index("d_k")
+    return [
+        with_error(by_width.at[d_k, "value"], by_width.at[d_k, "stderr"])
+        if d_k in by_width.index
+        else NOTHING
+        for d_k in widths
+    ]
+
+
+def _exact(rows: pd.DataFrame, widths: Sequence[int]) -> list[str]:
+    by_width = exact(rows).drop_duplicates("d_k").set_index("d_k")["value"]
+    return [plain(by_width[d_k]) if d_k in by_width.index else NOTHING for d_k in widths]
+
+
+def _precision(tables: Tables) -> str:
+    """A row a format: its largest number, the exact cutoff, and where the naive softmax really broke."""
+    rows = tables.rows("precision")
+    formats = rows[rows["quantity"] == "overflow_cutoff"].sort_values(["value", "variant"])
+    lines = []
+    for dtype in formats["variant"].drop_duplicates():
+        mine = rows[rows["variant"] == dtype]
+        tried = mine[mine["quantity"] == "naive_cutoff"].sort_values("backend")
+        lines.append(
+            [
+                f"`{dtype}`",
+                *(
+                    plain(float(mine[mine["quantity"] == quantity]["value"].iloc[0]))
+                    for quantity in ("largest_number", "overflow_cutoff")
+                ),
+                _distinct(f"{plain(value)}" for value in tried["value"]),
+                _largest(mine, "stable_error"),
+                _largest(mine, "underflow_loss"),
+            ]
+        )
+    return table(
+        ["Format", "Largest number", "Cutoff", "Broke at", "Error, stable", "Lost to underflow"],
+        "lrrrrr",
+        lines or [["not measured in this study", *[NOTHING] * 5]],
+        caption="Where the exponential overflows, and what the softmax with its maximum subtracted does there",
+        label="precision-cutoffs",
+    )
+
+
+def _distinct(texts) -> str:
+    return ", ".join(dict.fromkeys(texts)) or NOTHING
+
+
+def _largest(rows: pd.DataFrame, quantity: str) -> str:
+    values = rows[rows["quantity"] == quantity]["value"]
+    return plain(float(values.max()), 2) if len(values) else NOTHING

@@ -1,0 +1,324 @@
+"""The numbers that pages speak of, as reports/_variables.yml.
+
+Pages name them by experiment, quantity, divisor and place: `saturation.top_weight.none.last.exact` is the exact
+mean largest weight of undivided rows at the study's last width. Every name exists whatever a study measured:
+widths are called first and last, and what was not measured says so in words, so that a page made from a small
+study is still a page.
+
+A place holds `measured` (the first backend's value with its standard error) and `exact` (six digits).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from attention_scaling.atomic import write_text
+from attention_scaling.backends import DTYPES
+from attention_scaling.divisors import DIVISORS
+from attention_scaling.figures.outcomes import OUTCOMES, outcomes
+from attention_scaling.figures.slices import (
+    BACKEND_NAMES,
+    Tables,
+    exact,
+    sampled,
+    shown_keys,
+    whole,
+    words,
+    z_scores,
+)
+from attention_scaling.figures.variance_laws import law_words
+from attention_scaling.figures.wording import count, listing, percent, plain, short, with_error
+
+NOT_MEASURED = "(not measured in this study)"
+
+Variables = dict[str, Any]
+
+
+def variables(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
+    """All variables of the pages: nested mappings of texts."""
+    return {
+        "study": _study(tables, provenance),
+        "verdicts": _verdicts(tables),
+        "variance": _variance(tables),
+        "saturation": _softmax(tables, "saturation", ("top_weight", "closed_share", "entropy")),
+        "capacity": _softmax(tables, "capacity", ("capacity", "top_derivative", "top_eigenvalue")),
+        "correlation": _correlation(tables),
+        "gradient": _gradient(tables),
+        "precision": _precision(tables),
+        "calibration": _calibration(tables),
+    }
+
+
+def write(path: Path, found: Variables) -> None:
+    """Write the variables as YAML, every value a quoted text."""
+    text = yaml.dump(
+        found, default_style='"', allow_unicode=True, sort_keys=True, width=10_000, Dumper=_DUMPER
+    )
+    write_text(path, f"# Written by `python -m attention_scaling pages`: do not edit.\n{text}")
+
+
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def _text(compute: Callable[[], str]) -> str:
+    """What `compute` says, or that there was nothing to say it of."""
+    try:
+        return compute()
+    except (LookupError, ValueError, ZeroDivisionError):
+        return NOT_MEASURED
+
+
+def _study(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
+    measurements = tables.measurements
+    used = measurements[measurements["value"].notna() & ~measurements["method"].isin(["skipped"])]
+    backends = sorted(set(zip(used["backend"], used["device"], strict=True)))
+    names = [BACKEND_NAMES.get(pair, " ".join(pair)) for pair in backends]
+    commit = provenance.get("commit")
+    clean = {True: "clean", False: "with uncommitted changes", None: "not under version control"}
+    jobs = provenance.get("jobs", [])
+    return {
+        "seed": str(provenance["seed"]),
+        "config": provenance["config"],
+        "commit": commit or "unknown",
+        "commit_short": commit[:10] if commit else "unknown",
+        "state": clean[provenance.get("clean")],
+        "python": provenance["python"],
+        "numpy": provenance["versions"]["numpy"],
+        "torch": provenance["versions"]["torch"],
+        "backends": listing(names),
+        "first_backend": names[0] if names else NOT_MEASURED,
+        "machines": str(len({job["host"] for job in jobs})),
+        "jobs": count(len(jobs)),
+        "job_seconds": short(sum(job["seconds"] for job in jobs)),
+        "peak_mebibytes": _text(lambda: short(max(job["peak_bytes"] for job in jobs) / 2**20)),
+        "measurements": count(len(used)),
+        "experiments": count(used["experiment"].nunique()),
+        "not_measured": count(len(measurements) - len(used)),
+    }
+
+
+def _verdicts(tables: Tables) -> Variables:
+    found = outcomes(tables.verdicts)
+    names = {outcome: outcome.replace(", ", "_") for outcome in OUTCOMES}
+    tally = {names[outcome]: count(int((found == outcome).sum())) for outcome in OUTCOMES}
+    held = int(found.isin(["reproduced", "consistent"]).sum())
+    return {
+        **tally,
+        "claims": count(len(found)),
+        "lessons": count(tables.verdicts["lesson"].nunique()),
+        "rows": count(len(tables.verdicts)),
+        "held": count(held),
+        "judged": count(int((~found.isin(["cited", "skipped"])).sum())),
+    }
+
+
+def _cell(rows: pd.DataFrame, show: Callable[..., str] = with_error) -> Variables:
+    """The first backend's value, and the exact one, of rows that are all of one cell."""
+    measured, known = sampled(rows), exact(rows)
+    if not len(measured):
+        measured = rows[~rows.index.isin(known.index)]
+    return {
+        "measured": _text(lambda: show(*_first(measured)[["value", "stderr"]])),
+        "exact": _text(lambda: show(float(_first(known)["value"]), 0.0)),
+    }
+
+
+def _first(rows: pd.DataFrame) -> pd.Series:
+    if not len(rows):
+        raise LookupError("no rows")
+    return rows.sort_values(["backend", "device"], kind="stable").iloc[0]
+
+
+def _as_percent(value: float, stderr: float | None) -> str:
+    """A share as a percentage without its sign, with its error where it has one."""
+    return with_error(100 * value, None if stderr is None else 100 * stderr)
+
+
+def _ends(rows: pd.DataFrame, show: Callable[..., str] = with_error) -> Variables:
+    """A quantity at the first and at the last width, and between which values it lies over all of them."""
+    widths = whole(rows, "d_k")
+    places = {"first": widths[:1], "last": widths[-1:]}
+    found: Variables = {
+        place: _cell(rows[rows["d_k"].isin(at)], show) for place, at in places.items()
+    }
+    known = exact(rows)
+    values = (known if len(known) else sampled(rows))["value"]
+    found["low"] = _text(lambda: short(_some(values).min()))
+    found["high"] = _text(lambda: short(_some(values).max()))
+    found["rise"] = _text(lambda: short(_at(rows, widths[-1]) / _at(rows, widths[0])))
+    found["fall"] = _text(lambda: short(_at(rows, widths[0]) / _at(rows, widths[-1])))
+    return found
+
+
+def _some(values: pd.Series) -> pd.Series:
+    if not len(values):
+        raise LookupError("no values")
+    return values
+
+
+def _at(rows: pd.DataFrame, d_k: int) -> float:
+    rows = rows[rows["d_k"] == d_k]
+    known = exact(rows)
+    return float(_first(known if len(known) else sampled(rows))["value"])
+
+
+def _by_divisor(rows: pd.DataFrame, show: Callable[..., str] = with_error) -> Variables:
+    return {divisor: _ends(rows[rows["divisor"] == divisor], show) for divisor in DIVISORS}
+
+
+def _frame(rows: pd.DataFrame) -> Variables:
+    """Between which widths, and from how many samples."""
+    widths = whole(rows, "d_k")
+    samples = whole(sampled(rows), "samples")
+    return {
+        "first_width": _text(lambda: str(widths[0])),
+        "last_width": _text(lambda: str(widths[-1])),
+        "widths": str(len(widths)),
+        "samples": _text(lambda: count(samples[-1])),
+    }
+
+
+def _keys(rows: pd.DataFrame) -> Variables:
+    keys = whole(rows, "n_keys")
+    shown = shown_keys(rows)
+    return {
+        "keys": _text(lambda: str(_not_none(shown))),
+        "even": _text(lambda: plain(1 / _not_none(shown))),
+        "most_capacity": _text(lambda: plain(1 - 1 / _not_none(shown))),
+        "least_keys": _text(lambda: str(keys[0])),
+        "most_keys": _text(lambda: str(keys[-1])),
+    }
+
+
+def _not_none(value: int | None) -> int:
+    if value is None:
+        raise LookupError("no value")
+    return value
+
+
+def _variance(tables: Tables) -> Variables:
+    sizes = tables.rows("variance", "score_size")
+    gaussian = sizes[sizes["distribution"] == "gaussian"]
+    slopes = tables.rows("variance", "size_slope", distribution="gaussian")
+    laws = words(sizes, "distribution")
+    drawn = sampled(sizes)
+    distances = ((drawn["value"] - drawn["theory"]) / drawn["stderr"]).abs()
+    counted = tables.rows("variance", "score_square_mean", method="enumeration")
+    walked = whole(counted, "d_k")
+    cross = tables.rows("variance", "cross_term_max", method="enumeration")
+    return {
+        **_frame(gaussian),
+        "size": _by_divisor(gaussian),
+        "slope": {divisor: _cell(slopes[slopes["divisor"] == divisor]) for divisor in DIVISORS},
+        "laws": str(len(laws)),
+        "law_names": _text(lambda: listing([law_words(law) for law in _listed(laws)])),
+        "points": count(len(drawn)),
+        "largest_distance": _text(lambda: short(_some(distances).max())),
+        "enumerated_first": _text(lambda: str(walked[0])),
+        "enumerated_last": _text(lambda: str(walked[-1])),
+        "enumerated_rows": _text(lambda: count(2 ** walked[-1])),
+        "enumerated_square": _text(
+            lambda: plain(float(_first(counted[counted["d_k"] == walked[-1]])["value"]))
+        ),
+        "largest_cross_term": _text(lambda: plain(_some(cross["value"]).abs().max())),
+    }
+
+
+def _listed(items: list[str]) -> list[str]:
+    if not items:
+        raise LookupError("no items")
+    return items
+
+
+def _softmax(tables: Tables, experiment: str, quantities: Iterable[str]) -> Variables:
+    found: Variables = {}
+    every = tables.rows(experiment)
+    for quantity in quantities:
+        rows = tables.rows(experiment, quantity)
+        show = _as_percent if quantity == "closed_share" else with_error
+        found[quantity] = _by_divisor(rows[rows["n_keys"] == shown_keys(every)], show)
+        keys = whole(rows, "n_keys")
+        for place, at in (("least_keys", keys[:1]), ("most_keys", keys[-1:])):
+            found[quantity][place] = _by_divisor(rows[rows["n_keys"].isin(at)], show)
+    return {**found, **_frame(every), **_keys(every)}
+
+
+def _correlation(tables: Tables) -> Variables:
+    every = tables.rows("correlation")
+    n_keys = shown_keys(every)
+    correlations = sorted(every["rho"].dropna().unique())
+    inner = [rho for rho in correlations if 0 < rho < 1] or correlations
+
+    def at(quantity: str, rho: list[float]) -> Variables:
+        rows = tables.rows("correlation", quantity)
+        return _by_divisor(rows[(rows["n_keys"] == n_keys) & rows["rho"].isin(rho)])
+
+    quantities = ("score_mean", "score_variance", "aligned_weight", "capacity")
+    return {
+        **_frame(every),
+        **_keys(every),
+        "rho": _text(lambda: f"{inner[-1]:g}"),
+        "low_rho": _text(lambda: f"{inner[0]:g}"),
+        "correlations": _text(lambda: listing([f"{rho:g}" for rho in _listed(correlations)])),
+        "at_rho": {quantity: at(quantity, inner[-1:]) for quantity in quantities},
+        "at_low_rho": {quantity: at(quantity, inner[:1]) for quantity in quantities},
+    }
+
+
+def _gradient(tables: Tables) -> Variables:
+    every = tables.rows("gradient")
+    n_keys = shown_keys(every)
+    found: Variables = {**_frame(every), **_keys(every)}
+    for quantity in ("gradient_ratio_query", "gradient_ratio_key", "frozen_share"):
+        rows = tables.rows("gradient", quantity)
+        show = _as_percent if quantity == "frozen_share" else with_error
+        found[quantity] = _by_divisor(rows[rows["n_keys"] == n_keys], show)
+    return found
+
+
+def _precision(tables: Tables) -> Variables:
+    found: Variables = {}
+    for dtype in DTYPES:
+        at = tables.rows("precision", variant=dtype)
+        cutoff = at[at["quantity"] == "overflow_cutoff"]
+        tried = at[at["quantity"] == "naive_cutoff"]
+        largest = at[at["quantity"] == "largest_number"]
+        errors = at[at["quantity"] == "stable_error"]["value"]
+        lost = at[at["quantity"] == "underflow_loss"]["value"]
+        found[dtype] = {
+            "cutoff": _text(lambda rows=cutoff: plain(float(_first(rows)["value"]), 5)),
+            "largest": _text(lambda rows=largest: plain(float(_first(rows)["value"]))),
+            "tried": _text(
+                lambda rows=tried: plain(float(rows.sort_values("backend")["value"].iloc[-1]), 5)
+            ),
+            "stable_error": _text(lambda values=errors: short(_some(values).max(), 2)),
+            "underflow_loss": _text(lambda values=lost: short(_some(values).max(), 2)),
+        }
+    return found
+
+
+def _calibration(tables: Tables) -> Variables:
+    distances = z_scores(tables)
+    spread_error = 1 / math.sqrt(2 * len(distances)) if len(distances) else math.nan
+    beyond = distances.abs() > 2
+    return {
+        "values": count(len(distances)),
+        "mean": _text(lambda: short(_some(distances).mean(), 2)),
+        "spread": _text(lambda: short(_some(distances).std())),
+        "spread_by_chance": _text(lambda: f"1 ± {short(_number(spread_error), 2)}"),
+        "beyond_two": _text(lambda: percent(_some(beyond).mean())),
+        "beyond_two_by_chance": percent(math.erfc(2 / math.sqrt(2))),
+        "largest": _text(lambda: short(_some(distances).abs().max())),
+    }
+
+
+def _number(value: float) -> float:
+    if math.isnan(value):
+        raise ValueError("not a number")
+    return value
