@@ -38,6 +38,12 @@ def test_a_page_of_quarto_is_quiet_and_fits(browser: Browser, quarto_site: Path,
         if page == "ledger":
             seen.page.get_by_label("Verdict").select_option("differs")
             expect(seen.page.locator(".filter-bar output")).to_have_text("4 of 24 rows")
+            seen.page.get_by_role("button", name="Show all").click()
+            seen.page.get_by_role("link", name="filtered").click()
+            expect(seen.page.locator(".filter-bar output")).to_have_text("4 of 24 rows")
+            seen.page.reload()
+            expect(seen.page.locator(".filter-bar output")).to_have_text("4 of 24 rows")
+            assert seen.faults == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,6 +9,8 @@ from attention_scaling.site import quarto
 from attention_scaling.site.compare import compare
 from attention_scaling.site.render import render
 
+REPORTS = Path(__file__).parents[2] / "reports"
+
 
 def install(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a stand-in for Quarto first on PATH."""
@@ -86,3 +88,13 @@ def test_a_page_that_quarto_leaves_out_is_missed(
 
 def test_both_engines_agree_on_the_fixture(site: Path, quarto_site: Path) -> None:
     assert compare(quarto_site, site) == []
+
+
+def test_both_engines_agree_on_the_reports(tmp_path: Path) -> None:
+    if quarto.find() is None:
+        pytest.skip("Quarto is absent")
+    if not (REPORTS / "_variables.yml").exists():
+        pytest.skip("the study has not been run: reports/_variables.yml is absent")
+    for engine in ("quarto", "pandoc"):
+        render(REPORTS, tmp_path / engine, engine)
+    assert compare(tmp_path / "quarto", tmp_path / "pandoc") == []

@@ -3,13 +3,13 @@
 The frame of a page (menus, search, footer) is each engine's own; the text in `<main>` is compared.
 """
 
-import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from attention_scaling.site.dom import Node, read_page
 
-_NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
+# A heading over the footnotes, and the kind of a callout for those who do not see its colour.
+_OF_THE_ENGINE = frozenset({"quarto-appendix-heading", "screen-reader-only"})
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
@@ -22,7 +22,7 @@ class Summary:
     figures: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]  # id, caption, (src, alt)s
     tables: tuple[tuple[tuple[str, ...], ...], ...]  # rows of cell texts
     references: tuple[tuple[str, str], ...]  # text, target
-    numbers: tuple[str, ...]  # all numbers in the text, in order
+    words: tuple[str, ...]  # the whole text
 
 
 def summarise(page: Path) -> Summary:
@@ -34,7 +34,7 @@ def summarise(page: Path) -> Summary:
         headings=tuple(
             (node.tag, _anchor(node), node.text())
             for node in main.find(*_HEADINGS)
-            if not node.has_class("quarto-appendix-heading")  # Quarto's own, over the footnotes
+            if node.text(_OF_THE_ENGINE)
         ),
         figures=tuple(
             (_anchor(node), _caption(node), _images(node)) for node in main.find("figure")
@@ -48,7 +48,7 @@ def summarise(page: Path) -> Summary:
             for node in main.find("a")
             if node.has_class("quarto-xref")
         ),
-        numbers=tuple(_NUMBER.findall(main.text())),
+        words=tuple(main.text(_OF_THE_ENGINE).split()),
     )
 
 

@@ -44,18 +44,21 @@ class Node:
         """Whether `name` is one of the element's classes."""
         return name in self.attributes.get("class", "").split()
 
-    def text(self) -> str:
-        """The text that a reader sees, with runs of white space as single spaces."""
-        return " ".join("".join(self._pieces()).split())
+    def text(self, without: frozenset[str] = frozenset()) -> str:
+        """The text that a reader sees, with runs of white space as single spaces.
 
-    def _pieces(self) -> Iterator[str]:
-        if self.tag in _UNSEEN:
+        Elements with a class in `without` are left out.
+        """
+        return " ".join("".join(self._pieces(without)).split())
+
+    def _pieces(self, without: frozenset[str]) -> Iterator[str]:
+        if self.tag in _UNSEEN or not without.isdisjoint(self.attributes.get("class", "").split()):
             return
         for child in self.children:
             if isinstance(child, str):
                 yield child
             else:
-                yield from child._pieces()
+                yield from child._pieces(without)
 
 
 class _Builder(HTMLParser):

@@ -181,7 +181,6 @@ local function number(doc, problems)
     Figure = add_float,
     Table = add_float,
     Para = equations,
-    Plain = equations,
   }
   return entries
 end
@@ -320,7 +319,7 @@ local function number_equations(entries)
     block.content = result
     return block
   end
-  return { Para = process, Plain = process }
+  return { Para = process }
 end
 
 local function references(entries, problems)
