@@ -36,8 +36,8 @@ from attention_scaling.attention_arguments import (
     check_attention,
     check_computed,
     check_floats,
-    check_like_output,
     check_mask,
+    check_output_gradient,
     check_shape,
     computation_dtype,
 )
@@ -129,7 +129,7 @@ def attention_backward(
     arguments = check_attention(
         Q, K, V, mask=mask, causal=causal, scale=scale, accumulate_dtype=accumulate_dtype
     )
-    check_like_output(arguments, dO=dO)
+    check_output_gradient(arguments, dO)
     queries, keys, values = arguments.operands()
     if weights is None:
         weights = _weights(arguments, queries, keys)

@@ -128,12 +128,11 @@ def check_attention(
     return AttentionArguments(xp, Q, K, V, mask, bool(causal), float(scale), dtype)
 
 
-def check_like_output(arguments: AttentionArguments, **arrays: Array) -> None:
-    """Raise `UserError` unless each array is what the output is: its shape, the inputs' dtype and device."""
-    check_floats(Q=arguments.Q, **arrays)
+def check_output_gradient(arguments: AttentionArguments, dO: Array) -> None:
+    """Raise `UserError` unless `dO` has the output's shape and the inputs' dtype and device."""
+    check_floats(Q=arguments.Q, dO=dO)
     shape = (*arguments.Q.shape[:-1], arguments.V.shape[-1])
-    for name, array in arrays.items():
-        check_shape(name, array, shape, "that of the output, ")
+    check_shape("dO", dO, shape, "that of the output, ")
 
 
 def check_computed(

@@ -29,7 +29,7 @@ from attention_scaling.attention_arguments import (
     AttentionArguments,
     check_attention,
     check_computed,
-    check_like_output,
+    check_output_gradient,
 )
 from attention_scaling.backends import Array
 from attention_scaling.errors import UserError
@@ -42,6 +42,19 @@ GPU_BLOCK = (1024, 1024)
 """A GPU takes this block of every matrix at once."""
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What the backward pass needs of the forward pass, in the dtype of the computation.
+
+    `output` is O before it is rounded to the dtype of the inputs, and O itself where the two are one: from a
+    rounded O, the row sums D_i would be the largest error of a 16-bit backward pass. `log_sum_exp` has shape
+    (..., T_q) and is -inf for a query that sees no key.
+    """
+
+    output: Array
+    log_sum_exp: Array
+
+
 def tiled_attention(
     Q: Array,
     K: Array,
@@ -52,20 +65,18 @@ def tiled_attention(
     scale: float | None = None,
     accumulate_dtype: Any = None,
     block: tuple[int, int] | None = None,
-) -> tuple[Array, Array]:
-    """The output O of shape (..., T_q, d_v) and the log-sum-exp of each row of scores, of shape (..., T_q).
-
-    The log-sum-exp has the dtype of the computation; it is -inf for a query that sees no key.
-    """
+) -> tuple[Array, Kept]:
+    """The output O of shape (..., T_q, d_v), and what `tiled_attention_backward` needs."""
     arguments = check_attention(
         Q, K, V, mask=mask, causal=causal, scale=scale, accumulate_dtype=accumulate_dtype
     )
     tiles = _Tiles.of(arguments, block)
-    output = tiles.zeros((*Q.shape[:-1], V.shape[-1]), Q.dtype)
-    log_sum_exp = tiles.zeros(Q.shape[:-1])
+    kept = Kept(
+        output=tiles.zeros((*Q.shape[:-1], V.shape[-1])), log_sum_exp=tiles.zeros(Q.shape[:-1])
+    )
     for matrix in tiles.matrices():
-        _forward(tiles, matrix, output[matrix], log_sum_exp[matrix])
-    return output, log_sum_exp
+        _forward(tiles, matrix, kept.output[matrix], kept.log_sum_exp[matrix])
+    return arguments.restore(kept.output), kept
 
 
 def tiled_attention_backward(
@@ -73,8 +84,7 @@ def tiled_attention_backward(
     K: Array,
     V: Array,
     dO: Array,
-    output: Array,
-    log_sum_exp: Array,
+    kept: Kept,
     *,
     mask: Array | None = None,
     causal: bool = False,
@@ -82,22 +92,18 @@ def tiled_attention_backward(
     accumulate_dtype: Any = None,
     block: tuple[int, int] | None = None,
 ) -> tuple[Array, Array, Array]:
-    """The gradients dQ, dK, dV for the gradient `dO` at the output, from what `tiled_attention` returned."""
+    """The gradients dQ, dK, dV for the gradient `dO` at the output, with what `tiled_attention` kept."""
     arguments = check_attention(
         Q, K, V, mask=mask, causal=causal, scale=scale, accumulate_dtype=accumulate_dtype
     )
-    check_like_output(arguments, dO=dO, output=output)
-    check_computed(arguments, "log_sum_exp", log_sum_exp, Q.shape[:-1])
+    check_output_gradient(arguments, dO)
+    check_computed(arguments, "kept.output", kept.output, (*Q.shape[:-1], V.shape[-1]))
+    check_computed(arguments, "kept.log_sum_exp", kept.log_sum_exp, Q.shape[:-1])
     tiles = _Tiles.of(arguments, block)
-    dQ, dK, dV = (tiles.zeros(array.shape, Q.dtype) for array in (Q, K, V))
+    gradients = tuple(tiles.zeros(array.shape, array.dtype) for array in (Q, K, V))
     for matrix in tiles.matrices():
-        row_sums = arguments.xp.vecdot(
-            arguments.convert(dO[matrix]), arguments.convert(output[matrix])
-        )
-        # With this shift the exponential of a score is the weight itself.
-        shift = finite_peak(arguments.xp, log_sum_exp[matrix])
-        _backward(tiles, matrix, dO[matrix], row_sums, shift, dQ[matrix], dK[matrix], dV[matrix])
-    return dQ, dK, dV
+        _backward(tiles, matrix, dO, kept, gradients)
+    return gradients
 
 
 def _forward(tiles: _Tiles, matrix: tuple[int, ...], output: Array, log_sum_exp: Array) -> None:
@@ -123,26 +129,24 @@ def _forward(tiles: _Tiles, matrix: tuple[int, ...], output: Array, log_sum_exp:
             weighted += scores @ values[..., columns, :]
             peak = new_peak
         total = divisor(xp, total)
-        output[..., rows, :] = arguments.restore(weighted / total)
+        output[..., rows, :] = weighted / total
         log_sum_exp[..., rows] = (peak + xp.log(total))[..., 0]
 
 
 def _backward(
-    tiles: _Tiles,
-    matrix: tuple[int, ...],
-    dO: Array,
-    row_sums: Array,
-    shift: Array,
-    dQ: Array,
-    dK: Array,
-    dV: Array,
+    tiles: _Tiles, matrix: tuple[int, ...], dO: Array, kept: Kept, gradients: tuple[Array, ...]
 ) -> None:
     """Fill the gradients of one matrix."""
     arguments = tiles.arguments
+    dQ, dK, dV = (array[matrix] for array in gradients)
+    output_gradients = arguments.convert(dO[matrix])
+    row_sums = arguments.xp.vecdot(output_gradients, kept.output[matrix])
+    # With this shift the exponential of a score is the weight itself.
+    shift = finite_peak(arguments.xp, kept.log_sum_exp[matrix])
     queries, keys, values = arguments.operands(matrix)
     key_gradients, value_gradients = tiles.zeros(keys.shape), tiles.zeros(values.shape)
     for rows in tiles.rows():
-        q, do = queries[..., rows, :], arguments.convert(dO[..., rows, :])
+        q, do = queries[..., rows, :], output_gradients[..., rows, :]
         query_gradients = tiles.zeros(q.shape)
         for columns in tiles.columns(rows):
             k, v = keys[..., columns, :], values[..., columns, :]

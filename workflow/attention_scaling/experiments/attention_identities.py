@@ -121,8 +121,8 @@ def _masked(backend: Backend, Q: Array, K: Array, V: Array, dO: Array) -> Iterat
 
 def _tiled(backend: Backend, Q: Array, K: Array, V: Array, dO: Array) -> Iterator[Measurement]:
     block = (2, 3)
-    output, log_sum_exp = tiled_attention(Q, K, V, block=block)
-    gradients = tiled_attention_backward(Q, K, V, dO, output, log_sum_exp, block=block)
+    output, kept = tiled_attention(Q, K, V, block=block)
+    gradients = tiled_attention_backward(Q, K, V, dO, kept, block=block)
     whole = scaled_dot_product_attention(Q, K, V), *attention_backward(Q, K, V, dO)
     for name, tiled, reference in zip(
         ("O", "dQ", "dK", "dV"), (output, *gradients), whole, strict=True
