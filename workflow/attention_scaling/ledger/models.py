@@ -251,6 +251,7 @@ class Cell(StrictModel):
     printed: PrintedText | None = None
     value: Number | None = None
     range: tuple[Number, Number] | None = None
+    numerals: list[PrintedText] | None = None
     differs: Text | None = None
     note: Text | None = None
 
@@ -302,6 +303,7 @@ class Column(StrictModel):
     name: Name
     says: Text
     quantity: Name
+    where: Where = Where()
     rounded_to: PrintedText | None = None
 
 
@@ -359,7 +361,7 @@ class ClaimTable(_Common):
                     "measure": Query(
                         experiment=self.table.experiment,
                         quantity=column.quantity,
-                        where=self.table.where.override(row.where),
+                        where=self.table.where.override(column.where).override(row.where),
                     ),
                 }
             )
