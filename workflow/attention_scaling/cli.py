@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 from attention_scaling.errors import UserError
 
 if TYPE_CHECKING:
+    from attention_scaling.figures.slices import Tables
     from attention_scaling.ledger.models import Lesson
     from attention_scaling.settings import Config
 
 DEFAULT_CONFIG = Path("config/config.yaml")
 MEASUREMENTS = Path("results/measurements.parquet")
 VERDICTS = Path("results/verdicts.parquet")
+REPORTS = Path("reports")
+SITE = REPORTS / "_site"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,6 +75,23 @@ def _parser() -> argparse.ArgumentParser:
 
     verify = stage("verify", _verify, "fail if a verdict is not the expected one, with the list")
     verify.add_argument("--verdicts", type=Path, default=VERDICTS)
+
+    figures = stage("figures", _figures, "draw the figures from the tables")
+    pages = stage("pages", _pages, "write the pages' numbers, tables and downloads")
+    for made_from_tables in (figures, pages):
+        made_from_tables.add_argument("--measurements", type=Path, default=MEASUREMENTS)
+        made_from_tables.add_argument("--verdicts", type=Path, default=VERDICTS)
+    figures.add_argument("--output", type=Path, default=REPORTS / "_generated" / "figures")
+    pages.add_argument("--provenance", type=Path, default=Path("results/provenance.json"))
+    pages.add_argument("--reports", type=Path, default=REPORTS)
+
+    render = stage("render", _render, "render the site, check it, and put it in place")
+    render.add_argument("--reports", type=Path, default=REPORTS)
+    render.add_argument("--output", type=Path, default=SITE)
+    render.add_argument("--engine", default="auto", help="auto, quarto or pandoc (default: auto)")
+
+    check = stage("check", _check, "check a rendered site")
+    check.add_argument("site", nargs="?", type=Path, default=SITE)
 
     claim = stage("claim", _claim, "print the whole reasoning about one claim")
     claim.add_argument("id")
@@ -162,6 +182,51 @@ def _verify(options: argparse.Namespace) -> int:
     for row in surprises.itertuples():
         print(f"unexpected: {row.claim} ({row.backend} {row.dtype}): {row.sentence}")
     return 1 if len(surprises) else 0
+
+
+def _tables(options: argparse.Namespace) -> Tables:
+    from attention_scaling.figures.slices import Tables
+    from attention_scaling.ledger.verdicts import read_verdicts
+    from attention_scaling.tables import read_measurements
+
+    return Tables(read_measurements(options.measurements), read_verdicts(options.verdicts))
+
+
+def _figures(options: argparse.Namespace) -> None:
+    from attention_scaling.figures.writing import write_all
+
+    drawn = write_all(_tables(options), options.output)
+    print(f"{options.output}: {len(drawn)} figures")
+
+
+def _pages(options: argparse.Namespace) -> None:
+    from attention_scaling.settings import load_config
+    from attention_scaling.site.pages import read_provenance, write
+
+    write(
+        _tables(options),
+        _lessons(load_config(options.config)),
+        read_provenance(options.provenance),
+        options.measurements.parent,
+        options.reports,
+    )
+
+
+def _render(options: argparse.Namespace) -> None:
+    from attention_scaling.site.render import render
+
+    result = render(options.reports, options.output, options.engine)
+    print(f"{options.output}: {len(result.pages)} pages, by {result.engine} {result.version}")
+
+
+def _check(options: argparse.Namespace) -> int:
+    from attention_scaling.site.check import check
+
+    problems = check(options.site)
+    for problem in problems:
+        print(problem)
+    print(f"{options.site}: {len(problems)} problems")
+    return 1 if problems else 0
 
 
 def _claim(options: argparse.Namespace) -> None:

@@ -49,6 +49,10 @@ REGISTRY: dict[str, Experiment] = {
         Experiment("capacity", exact=True, sampled=True),
         Experiment("gradient", sampled=True),
         Experiment("precision", exact=True, sampled=True),
+        Experiment("lesson_cells", exact=True),
+        Experiment("lesson_designs"),
+        Experiment("identities", exact=True),
+        Experiment("reconstruction", exact=True),
     )
 }
 
