@@ -32,13 +32,15 @@ def mix_over_query(
 
     `function` returns values and their errors at a standard deviation; `at_zero` are its values at 0+, and
     `slope` bounds how fast it leaves them: |function(s) - at_zero| <= slope s, about. Nodes are the numbers
-    2^(j / 2^m) with whole j and m, so different widths and divisors meet at the same ones, and a finer
-    sum takes up the nodes of the coarser: let `function` cache.
+    2^(j / n) with whole j, and n the same for all small widths and doubled to refine, so that cells meet at
+    the same ones and a finer sum takes up the nodes of the coarser: let `function` cache.
     """
-    # log |q| has standard deviation 1 / sqrt(2 d_k), about; a step of 0.8 times that leaves 1e-13.
-    level = max(2, int(np.ceil(np.log2(np.log(2.0) * np.sqrt(2.0 * d_k) / 0.8))))
-    for refined in range(level, level + _REFINEMENTS):
-        stds, weights = _nodes(d_k, divisor, refined)
+    # log |q| has standard deviation 1 / sqrt(2 d_k), about; 0.6 of it is a step that shows
+    # its error to be below 1e-9. Even n put the lattices of all divisors on top of each other when d_k is a
+    # power of 2.
+    per_octave = max(4, 2 * int(np.ceil(0.5 * np.log(2.0) * np.sqrt(2.0 * d_k) / 0.6)))
+    for _ in range(_REFINEMENTS):
+        stds, weights = _nodes(d_k, divisor, per_octave)
         kept = weights * np.minimum(1.0, slope * stds) > _NEGLIGIBLE
         values, errors = (np.array(a) for a in zip(*map(function, stds[kept]), strict=True))
         terms = weights[kept] * (values - at_zero).T
@@ -46,16 +48,16 @@ def mix_over_query(
         mean = mean + at_zero
         if np.all(truncation <= _TOLERANCE * np.maximum(np.abs(mean), 1e-4)):
             break
-    return mean, truncation + weights[kept] @ errors + _NEGLIGIBLE
+        per_octave *= 2
+    return mean, 2.0 * truncation + weights[kept] @ errors + _NEGLIGIBLE
 
 
-def _nodes(d_k: int, divisor: float, level: int) -> tuple[Array, Array]:
-    """Standard deviations 2^(j / 2^level), and the chi density in their logarithm, summing to 1."""
+def _nodes(d_k: int, divisor: float, per_octave: int) -> tuple[Array, Array]:
+    """Standard deviations 2^(j / per_octave), and the chi density in their logarithm, summing to 1."""
     # |q|^2 is within exp(+-reach) of d_k: the density has fallen to e^-37 there.
     reach = np.sqrt(160.0 / d_k) + 80.0 / d_k
     centre = 0.5 * np.log2(d_k) - np.log2(divisor)
     half_reach = 0.5 * reach / np.log(2.0)
-    per_octave = 2**level
     first, last = (centre - half_reach) * per_octave, (centre + half_reach) * per_octave
     stds = 2.0 ** (np.arange(np.floor(first), np.ceil(last) + 1) / per_octave)
     delta = 2.0 * np.log(stds * divisor / np.sqrt(d_k))

@@ -49,6 +49,7 @@ _LARGEST_NORMAL = 10.0  # a standard normal is beyond it with probability 1e-23
 _TINY = np.finfo(float).tiny
 _TOLERANCE = 1e-10  # relative, and of 1e-4 for what is smaller than that
 _HALVINGS = 3
+_PANEL_ERROR = 1e-12  # relative
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ def row_means(groups: tuple[ScoreGroup, ...]) -> tuple[Array, Array]:
         if np.all(errors <= _TOLERANCE * np.maximum(np.abs(values), 1e-4)):
             break
         step /= 2.0
-    # The weights sum to 1; what they miss tells the errors of panels, range and rounding.
-    missed = abs(values[-1] - 1.0)
+    # The weights sum to 1; what they miss tells the errors of panels, range and rounding, about.
+    missed = abs(values[-1] - 1.0) + _PANEL_ERROR
     return values[:-1], errors[:-1] + missed * np.abs(values[:-1]) + _TAIL
 
 

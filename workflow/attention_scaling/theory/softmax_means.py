@@ -95,6 +95,16 @@ def softmax_mean_at(
     return ExactValue(float(values[index]), float(errors[index]))
 
 
+def clear_caches() -> None:
+    """Forget every cell and node that was computed, as a measurement of time needs."""
+    for cached in (_means, _closed_share, _plain_row, _aligned_row, _plain_closed_share):
+        cached.cache_clear()
+
+
+# The name that functools gives it; no single cache would do.
+softmax_mean.cache_clear = clear_caches
+
+
 @lru_cache(maxsize=4096)
 def _means(n_keys: int, d_k: int, divisor: str, rho: float) -> dict[str, ExactValue]:
     """All quantities that one quadrature gives."""
