@@ -193,6 +193,12 @@ def test_what_is_missing_is_refused_or_skipped(measure, message):
     assert found["verdict"] == "skipped" and message in found["sentence"]
 
 
+def test_where_no_device_measured_anything_its_reason_is_given():
+    reason = {"quantity": "all", "method": "skipped", "value": None, "skipped": "no CUDA device"}
+    row = verdict({"value": 1.0}, reason)
+    assert row["verdict"] == "skipped" and "no CUDA device" in row["sentence"]
+
+
 def test_cited_and_skipped_are_not_judged():
     cited = {"kind": "cited", "cited": "Somebody (2020)", "measure": None}
     assert verdict(cited, {"value": 1.0})["verdict"] == "cited"

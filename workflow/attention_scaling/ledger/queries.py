@@ -17,6 +17,12 @@ from attention_scaling.ledger.models import Claim, Query, Where
 MEASURED_BY = ["backend", "device", "dtype", "method"]
 """The columns that say what measured a row; a claim gets a verdict for each."""
 
+UNAVAILABLE = "all"
+"""The quantity of the row that says why a backend or device measured nothing at all."""
+
+Row = dict[str, Any]
+"""A row of the measurement table by column, None where it has nothing."""
+
 _RUN = re.compile(r"rows=(\d+) q([0-9.]+)")
 
 
@@ -25,75 +31,83 @@ class NotMeasuredError(Exception):
 
 
 class Measurements:
-    """The measurement table, cut by experiment and quantity."""
+    """The measurement table as plain rows, cut by experiment and quantity."""
 
     def __init__(self, table: pd.DataFrame) -> None:
-        self._tables = dict(tuple(table.groupby(["experiment", "quantity"], sort=False)))
+        # A few hundred queries look at a few dozen rows each: plain dictionaries are much the quickest.
+        columns = table.astype(object).where(table.notna(), None)
+        self._rows: dict[str, dict[str, list[Row]]] = {}
+        for row in columns.to_dict("records"):
+            self._rows.setdefault(row["experiment"], {}).setdefault(row["quantity"], []).append(row)
 
-    def rows(self, query: Query) -> pd.DataFrame:
+    def rows(self, query: Query) -> list[Row]:
         """The rows that answer `query`; `NotMeasuredError` where there are none."""
-        if not any(experiment == query.experiment for experiment, _ in self._tables):
+        quantities = self._rows.get(query.experiment)
+        if quantities is None:
             raise NotMeasuredError(f"the experiment {query.experiment} was not run")
-        table = self._tables.get((query.experiment, query.quantity))
-        if table is None:
+        if query.quantity not in quantities and UNAVAILABLE in quantities:
+            return quantities[UNAVAILABLE]
+        if query.quantity not in quantities:
             raise NotMeasuredError(f"{query.experiment} measured no {query.quantity}")
-        conditions = query.where.conditions()
-        for column, wanted in conditions.items():
-            table = table[_equal(table[column], wanted)]
-        if table.empty:
+        conditions = query.where.conditions().items()
+        found = [
+            row
+            for row in quantities[query.quantity]
+            if all(_equal(row[column], wanted) for column, wanted in conditions)
+        ]
+        if not found:
             raise NotMeasuredError(
                 f"{query.experiment} measured {query.quantity} in no cell with {query.where.words()}"
             )
-        return table
+        return found
 
     def observations(self, claim: Claim) -> list[Observation]:
         """What each backend, device, dtype and method measured of a claim.
 
-        Raises `NotMeasuredError` where nothing did, and `UserError` where the claim's query leaves open which of
-        several rows it means.
+        Raises `NotMeasuredError` where nothing did, and `UserError` where the claim's query leaves open which
+        of several rows it means.
         """
         rows, *divisors = [self._by_backend(claim, query) for query in claim.queries]
         found = []
-        for measured_by, row in rows.items():
+        for measured_by, row in sorted(rows.items()):
             labels = dict(zip(MEASURED_BY, measured_by, strict=True))
             cells = [row, *(divisor.get(measured_by) for divisor in divisors)]
             if any(cell is None for cell in cells):
                 reason = "this backend lacks the cell that the ratio divides by"
                 found.append(Observation(labels, reason=reason))
                 continue
-            reasons = [cell["skipped"] for cell in cells if pd.notna(cell["skipped"])]
+            reasons = [cell["skipped"] for cell in cells if cell["skipped"] is not None]
             if reasons:
                 found.append(Observation(labels, reason=reasons[0]))
                 continue
             observed = _quotient(*map(_observed, cells))
             if claim.single_run:
-                observed.runs.update(self._runs(claim, measured_by))
+                observed.runs.update(self._runs(claim, labels))
             found.append(Observation(labels, observed))
         return found
 
-    def _by_backend(self, claim: Claim, query: Query) -> dict[tuple[str, ...], pd.Series]:
-        groups = {}
-        for measured_by, group in self.rows(query).groupby(MEASURED_BY, sort=True):
+    def _by_backend(self, claim: Claim, query: Query) -> dict[tuple[str, ...], Row]:
+        groups: dict[tuple[str, ...], list[Row]] = {}
+        for row in self.rows(query):
+            groups.setdefault(tuple(row[column] for column in MEASURED_BY), []).append(row)
+        for group in groups.values():
             if len(group) > 1:
-                columns = [c for c in Where.model_fields if group[c].nunique(dropna=False) > 1]
+                columns = [c for c in Where.model_fields if len({row[c] for row in group}) > 1]
                 raise UserError(
                     f"ledger: {claim.id}.measure.where: {len(group)} rows of {query.experiment}, "
                     f"{query.quantity} match: say which {' and '.join(columns)}"
                 )
-            groups[measured_by] = group.iloc[0]
-        return groups
+        return {measured_by: group[0] for measured_by, group in groups.items()}
 
-    def _runs(self, claim: Claim, measured_by: tuple[str, ...]) -> dict[int, np.ndarray]:
+    def _runs(self, claim: Claim, labels: dict[str, str]) -> dict[int, np.ndarray]:
         """Quantiles of single runs: the variants "rows=N qP" beside the measured one."""
-        labels = dict(zip(MEASURED_BY, measured_by, strict=True))
         cell = claim.measure.where.conditions() | labels
         cell.pop("variant", None)
-        rows = self.rows(claim.measure.model_copy(update={"where": Where(**cell)}))
         found: dict[int, list[tuple[float, float]]] = {}
-        for variant, value in zip(rows["variant"], rows["value"], strict=True):
-            match = _RUN.fullmatch(variant) if isinstance(variant, str) else None
+        for row in self.rows(claim.measure.model_copy(update={"where": Where(**cell)})):
+            match = _RUN.fullmatch(row["variant"] or "")
             if match:
-                found.setdefault(int(match[1]), []).append((float(match[2]), float(value)))
+                found.setdefault(int(match[1]), []).append((float(match[2]), row["value"]))
         if not found:
             raise NotMeasuredError(
                 f"{claim.measure.experiment} has no rows of {claim.measure.quantity} whose variant "
@@ -111,20 +125,15 @@ class Observation:
     reason: str | None = None
 
 
-def _equal(values: pd.Series, wanted: Any) -> pd.Series:
-    if wanted is None:
-        return values.isna()
-    if isinstance(wanted, float):
-        return (values.astype("float64") - wanted).abs() < 1e-12
-    return (values == wanted).fillna(False).astype(bool)
+def _equal(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, float) and value is not None:
+        return math.isclose(value, wanted, rel_tol=0, abs_tol=1e-12)
+    return value == wanted
 
 
-def _observed(row: pd.Series) -> Observed:
+def _observed(row: Row) -> Observed:
     return Observed(
-        value=float(row["value"]),
-        stderr=float(row["stderr"]) if pd.notna(row["stderr"]) else 0.0,
-        exact=float(row["theory"]) if pd.notna(row["theory"]) else None,
-        dtype=row["dtype"],
+        value=row["value"], stderr=row["stderr"] or 0.0, exact=row["theory"], dtype=row["dtype"]
     )
 
 
