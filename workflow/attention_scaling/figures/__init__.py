@@ -61,7 +61,7 @@ REGISTRY: dict[str, FigureEntry] = {
         FigureEntry("capacity-derivative", "capacity", "capacity", ("top_derivative",)),
         FigureEntry("capacity-eigenvalue", "capacity", "capacity", ("top_eigenvalue",)),
         FigureEntry("gradient-norms", "capacity", "gradient", ("gradient_ratio_query",)),
-        FigureEntry("precision", "saturation", "precision", ("overflow_cutoff",)),
+        FigureEntry("precision", "precision", "precision", ("overflow_cutoff",)),
         FigureEntry("zscores", "method"),
     )
 }

@@ -54,8 +54,8 @@ def alt_text(tables: Tables) -> str:
     """The counted moments at the largest width."""
     squares, fourths = (_rows(tables, quantity).iloc[-1] for quantity in MOMENTS)
     return (
-        f"Two rising lines with points on them. Over all 2^{squares['d_k']} sign rows of width {squares['d_k']} "
-        f"the mean square of the score is {plain(squares['value'])} and the mean fourth power "
+        f"Two rising lines with points on them. Over all 2^{squares['d_k']:g} sign rows of width "
+        f"{squares['d_k']:g} the mean square of the score is {plain(squares['value'])} and the mean fourth power "
         f"{plain(fourths['value'])}."
     )
 

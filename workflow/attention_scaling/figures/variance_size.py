@@ -49,8 +49,8 @@ def alt_text(tables: Tables) -> str:
         means = table[table["divisor"] == divisor].groupby("d_k")["value"].mean()
         first, last = means.index.min(), means.index.max()
         ends.append(
-            f"{DIVISOR_WORDS[divisor]} {short(means[first])} at width {first} "
-            f"and {short(means[last])} at width {last}"
+            f"{DIVISOR_WORDS[divisor]} {short(means[first])} at width {first:g} "
+            f"and {short(means[last])} at width {last:g}"
         )
     distances = ((table["value"] - table["theory"]) / table["stderr"]).abs().dropna()
     near = f" No point is more than {short(distances.max())} standard errors off its exact line."

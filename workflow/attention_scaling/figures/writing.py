@@ -55,7 +55,7 @@ def missing(entry: FigureEntry, tables: Tables) -> str | None:
 
 def _block(entry: FigureEntry, alt_text: str, caption: str) -> str:
     alt = alt_text.replace('"', "'")
-    images = "\n".join(
+    images = "\n\n".join(
         f'![]({ADDRESS}/{entry.name}-{theme}.svg){{.fig-{theme} fig-alt="{alt}"}}'
         for theme in style.THEMES
     )

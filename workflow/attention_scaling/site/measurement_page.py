@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from attention_scaling.experiments import REGISTRY as EXPERIMENTS
 from attention_scaling.figures.slices import BACKEND_NAMES
 from attention_scaling.figures.wording import count, plain, with_error
 from attention_scaling.site.markdown import escape
@@ -32,8 +33,7 @@ def anchor(experiment: str, labels: dict[str, Any]) -> str:
             parts.append(_SHORT_NAMES.get(column, "") + text)
     if labels["dtype"] != "float64":
         parts.append(str(labels["dtype"]))
-    if labels["method"] not in EXACT_METHODS:
-        parts.append(str(labels["method"]))
+    parts.append(str(labels["method"]))
     return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts))
 
 
@@ -43,9 +43,15 @@ def _missing(value: Any) -> bool:
 
 def page(measurements: pd.DataFrame) -> str:
     """The body of the page: a section for each experiment."""
+    by_experiment = dict(tuple(measurements.groupby("experiment")))
     parts = []
-    for experiment, rows in measurements.groupby("experiment"):
-        parts.append(f"## {escape(str(experiment))} {{#{experiment}}}\n")
+    # Pages link to the section of any experiment, whether a study ran it or not.
+    for experiment in sorted({*EXPERIMENTS, *by_experiment}):
+        parts.append(f"## {escape(experiment)} {{#{experiment}}}\n")
+        if experiment not in by_experiment:
+            parts.append("This study did not run it.\n")
+            continue
+        rows = by_experiment[experiment]
         skipped = rows[rows["skipped"].notna()]
         for reason, those in skipped.groupby("skipped"):
             where = those[["backend", "device"]].drop_duplicates().itertuples(index=False)
@@ -53,7 +59,7 @@ def page(measurements: pd.DataFrame) -> str:
             parts.append(f"Not measured on {names}: {escape(str(reason))} ({len(those)} rows).\n")
         measured = rows[rows["value"].notna()]
         if len(measured):
-            parts.append(_table(str(experiment), measured))
+            parts.append(_table(experiment, measured))
     return "\n".join(parts)
 
 

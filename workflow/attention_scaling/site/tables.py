@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -58,6 +58,7 @@ def page_tables(tables: Tables) -> dict[str, str]:
             gradient, "frozen_share", "Share of frozen queries", label="gradient-frozen"
         ),
         "precision-cutoffs": _precision(tables),
+        "six-scores": _six_scores(tables),
     }
 
 
@@ -139,7 +140,7 @@ def _precision(tables: Tables) -> str:
                     plain(float(mine[mine["quantity"] == quantity]["value"].iloc[0]))
                     for quantity in ("largest_number", "overflow_cutoff")
                 ),
-                _distinct(f"{plain(value)}" for value in tried["value"]),
+                _distinct(plain(value) for value in tried["value"]),
                 _largest(mine, "stable_error"),
                 _largest(mine, "underflow_loss"),
             ]
@@ -153,7 +154,35 @@ def _precision(tables: Tables) -> str:
     )
 
 
-def _distinct(texts) -> str:
+def _six_scores(tables: Tables) -> str:
+    """The reconstructed row, and how far its entries range over all rows that the search kept."""
+    rows = tables.rows("reconstruction")
+
+    def by_place(quantity: str) -> dict[str, float]:
+        mine = rows[rows["quantity"] == quantity].drop_duplicates("variant")
+        return dict(zip(mine["variant"], mine["value"], strict=True))
+
+    scores, low, high = map(by_place, ("row_score", "entry_low", "entry_high"))
+    # The search leaves the order of the entries open and gives their ranges in descending order.
+    ordered = sorted(scores.values(), reverse=True)
+    return table(
+        ["Entry", "This row", "Lowest", "Highest"],
+        "rrrr",
+        [
+            [str(place + 1), plain(score)]
+            + [
+                plain(ends[str(place)], 4) if str(place) in ends else NOTHING
+                for ends in (low, high)
+            ]
+            for place, score in enumerate(ordered)
+        ]
+        or [[NOTHING, "not measured in this study", NOTHING, NOTHING]],
+        caption="The reconstructed row, and how far its entries range over all rows that the search kept",
+        label="six-scores",
+    )
+
+
+def _distinct(texts: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(texts)) or NOTHING
 
 

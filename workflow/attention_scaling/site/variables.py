@@ -51,6 +51,7 @@ def variables(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
         "correlation": _correlation(tables),
         "gradient": _gradient(tables),
         "precision": _precision(tables),
+        "reconstruction": _reconstruction(tables),
         "calibration": _calibration(tables),
     }
 
@@ -301,6 +302,14 @@ def _precision(tables: Tables) -> Variables:
             "underflow_loss": _text(lambda values=lost: short(_some(values).max(), 2)),
         }
     return found
+
+
+def _reconstruction(tables: Tables) -> Variables:
+    kept = tables.rows("reconstruction", "kept_rows")
+    return {
+        "kept": _text(lambda: count(int(_first(kept)["value"]))),
+        "tried": _text(lambda: count(int(_first(kept)["samples"]))),
+    }
 
 
 def _calibration(tables: Tables) -> Variables:
