@@ -33,10 +33,16 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/site.smk"
 
 
+localrules:
+    all,
+    publish,
+    verify,
+
+
 rule all:
     default_target: True
     input:
-        "results/measurements.parquet",
+        "results/verdicts.parquet",
     message:
         "everything is up to date"
 

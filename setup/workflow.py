@@ -14,13 +14,14 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / ".snakemake" / "run.lock"
-SITE = ROOT / "reports" / "_site"
+WRITTEN = (".snakemake", "logs", "results", "reports", "reports/_generated")
 
 # What Snakemake says of every job beside its message and the count of steps.
 CHATTER = re.compile(
@@ -42,6 +43,9 @@ def main() -> int:
     validate = [sys.executable, "-m", "attention_scaling", "validate", "--config", options.config]
     if status := subprocess.run(validate, stdout=subprocess.DEVNULL).returncode:
         return status
+    if problem := unwritable():
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
     snakemake = [
         *(sys.executable, "-m", "snakemake"),
         *("--configfile", options.config),
@@ -55,12 +59,29 @@ def main() -> int:
         os.write(lock, f"{os.getpid()}\n".encode())
         status = follow(
             subprocess.Popen(
-                [*snakemake, *others], pass_fds=[lock], stderr=subprocess.PIPE, text=True
+                [*snakemake, *others],
+                process_group=0,  # so that its jobs can be stopped with it
+                pass_fds=[lock],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
             )
         )
         if status >= 0:  # not killed: Snakemake has cleared up behind itself
             os.ftruncate(lock, 0)
     return abs(status)
+
+
+def unwritable() -> str | None:
+    """What stands in the way of writing a folder of the project; Snakemake answers with a traceback."""
+    for folder in WRITTEN:
+        try:
+            Path(folder).mkdir(exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            return f"{folder}: cannot be written ({error.strerror})"
+    return None
 
 
 @contextmanager
@@ -86,9 +107,10 @@ def only_run() -> Iterator[int]:
 
 def follow(snakemake: subprocess.Popen[str]) -> int:
     """Pass on what Snakemake says, but for the chatter; its exit status, negative when killed."""
-    # A terminal's Ctrl-C reaches Snakemake as well, which stops its jobs; then this ends by itself.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: snakemake.terminate())
+    # An interrupt stops Snakemake and its jobs, whichever way this run is told to stop. SIGTERM would not
+    # do: Snakemake's handler waits for a lock that the interrupted code may hold, and then for ever.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: os.killpg(snakemake.pid, signal.SIGINT))
     for line in snakemake.stderr:
         if not CHATTER.match(line):
             print(line, end="", flush=True)

@@ -49,6 +49,11 @@ def settings(experiment):
     )
 
 
+def ledger_files():
+    """The files of the ledger."""
+    return [str(file) for file in sorted(STUDY.study.lessons.glob("*.yaml"))]
+
+
 def job_files():
     """The files of all jobs of the study."""
     for name in STUDY.experiments:

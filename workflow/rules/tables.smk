@@ -1,5 +1,8 @@
 """
 The two tables that everything else reads: the measurements, and the verdicts on the lessons' claims.
+
+Snakemake deletes a job's old output before the job runs. So the tables are made in results/staged/ and take
+the place of the earlier ones together, when both are whole: a job that fails leaves a pair that fits.
 """
 
 
@@ -8,9 +11,9 @@ rule collect:
         modules("collect"),
         jobs=list(job_files()),
     output:
-        table="results/measurements.parquet",
-        csv="results/measurements.csv",
-        provenance="results/provenance.json",
+        table="results/staged/measurements.parquet",
+        csv="results/staged/measurements.csv",
+        provenance="results/staged/provenance.json",
     log:
         "logs/collect.log",
     benchmark:
@@ -29,3 +32,70 @@ rule collect:
     shell:
         "python -m attention_scaling collect {input.jobs:q}"
         " --config {params.config:q} --output {output.table:q} >{log:q} 2>&1"
+
+
+rule judge:
+    input:
+        modules("ledger.loading", "ledger.judging", "ledger.verdicts"),
+        ledger_files(),
+        measurements=rules.collect.output.table,
+    output:
+        table="results/staged/verdicts.parquet",
+        csv="results/staged/verdicts.csv",
+    log:
+        "logs/judge.log",
+    benchmark:
+        "results/benchmarks/judge.tsv"
+    conda:
+        "../envs/attention-scaling.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        config=lambda wildcards, output: CONFIG_PATH,
+    message:
+        "the verdicts"
+    shell:
+        "python -m attention_scaling judge --measurements {input.measurements:q}"
+        " --config {params.config:q} --output {output.table:q} >{log:q} 2>&1"
+
+
+rule publish:
+    input:
+        rules.collect.output,
+        rules.judge.output,
+    output:
+        measurements="results/measurements.parquet",
+        measurements_csv="results/measurements.csv",
+        provenance="results/provenance.json",
+        verdicts="results/verdicts.parquet",
+        verdicts_csv="results/verdicts.csv",
+    log:
+        "logs/publish.log",
+    conda:
+        "../envs/attention-scaling.yaml"
+    message:
+        "the tables take their place in results/"
+    shell:
+        "cp {input:q} results/ >{log:q} 2>&1"
+
+
+rule verify:
+    input:
+        modules("ledger.judging", "ledger.verdicts"),
+        verdicts=rules.publish.output.verdicts,
+        site="reports/_site/.rendered",
+    output:
+        touch("results/verified"),
+    log:
+        "logs/verify.log",
+    conda:
+        "../envs/attention-scaling.yaml"
+    params:
+        config=lambda wildcards, output: CONFIG_PATH,
+    message:
+        "the verdicts against the expected ones"
+    shell:
+        "python -m attention_scaling verify --verdicts {input.verdicts:q}"
+        " --config {params.config:q} >{log:q} 2>&1"
