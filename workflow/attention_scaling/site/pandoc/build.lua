@@ -1,4 +1,4 @@
--- Renders every page of a site in one Pandoc process:
+-- Renders pages of a site in one Pandoc process:
 --
 --   pandoc lua build.lua < job.json > result.json
 --

@@ -1,11 +1,14 @@
 """Renders a Quarto website project with Pandoc."""
 
 import json
+import os
 import posixpath
 import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -32,10 +35,11 @@ def render(project: Project, output: Path) -> None:
     Raises UserError that names the page and what Pandoc could not make of it.
     """
     files = _listed_resources(project)
-    for page, html in zip(project.pages, _convert(project), strict=True):
+    html = _convert(project)
+    for page in project.pages:
         target = output / page.href
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_localise(project, page, html, files), encoding="utf-8")
+        target.write_text(_localise(project, page, html[page.path], files), encoding="utf-8")
     for file in sorted(files):
         (output / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(project.root / file, output / file)
@@ -45,7 +49,18 @@ def render(project: Project, output: Path) -> None:
     _index(output)
 
 
-def _convert(project: Project) -> list[str]:
+def _convert(project: Project) -> dict[str, str]:
+    """The HTML of every page, by its path; one Pandoc process a core shares the pages."""
+    workers = min(os.cpu_count() or 1, len(project.pages))
+    shares: list[list[Page]] = [[] for _ in range(workers)]
+    for page in sorted(project.pages, key=lambda page: len(page.source), reverse=True):
+        min(shares, key=lambda share: sum(len(each.source) for each in share)).append(page)
+    with ThreadPoolExecutor(workers) as pool:
+        results = pool.map(partial(_convert_share, project), filter(None, shares))
+        return {path: html for result in results for path, html in result.items()}
+
+
+def _convert_share(project: Project, pages: list[Page]) -> dict[str, str]:
     html = project.html
     job = {
         "template": (_HERE / "page.html").read_text(encoding="utf-8"),
@@ -57,7 +72,7 @@ def _convert(project: Project) -> list[str]:
                 "toc": bool(page.meta.get("toc", html.get("toc", False))),
                 "variables": page_variables(project, page),
             }
-            for page in project.pages
+            for page in pages
         ],
     }
     process = subprocess.run(
@@ -69,10 +84,10 @@ def _convert(project: Project) -> list[str]:
     if process.returncode:
         raise UserError(f"Pandoc failed: {project.root}: {process.stderr}")
     results = json.loads(process.stdout)
-    for page, result in zip(project.pages, results, strict=True):
+    for page, result in zip(pages, results, strict=True):
         if result["problems"]:
             raise UserError(f"page cannot be rendered: {page.path}: {result['problems'][0]}")
-    return [result["html"] for result in results]
+    return {page.path: result["html"] for page, result in zip(pages, results, strict=True)}
 
 
 def _localise(project: Project, page: Page, html: str, files: set[str]) -> str:

@@ -17,6 +17,12 @@ local function is_float(label)
   return kind == 'fig' or kind == 'tbl'
 end
 
+-- The label when the inline at `i` is one, as in `$$...$$ {#eq-name}`.
+local function equation_label(inlines, i)
+  local label = inlines[i].t == 'Str' and inlines[i].text:match('^{#(eq%-[^}]+)}$')
+  return label and inlines[i - 2].t == 'Math' and label
+end
+
 local function escape(text)
   return (text:gsub('[&<>"]', { ['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;', ['"'] = '&quot;' }))
 end
@@ -158,10 +164,9 @@ local function number(doc, problems)
   end
 
   local function equations(block)
-    for i, inline in ipairs(block.content) do
-      local label = inline.t == 'Str' and inline.text:match('^{#(eq%-[^}]+)}$')
-      local math = block.content[i - 2]
-      if label and math and math.t == 'Math' then add_whole(label, 'eq') end
+    for i = 3, #block.content do
+      local label = equation_label(block.content, i)
+      if label then add_whole(label, 'eq') end
     end
   end
 
@@ -304,22 +309,26 @@ end
 -- ## Equations and references -------------------------------------------------------------------------
 
 local function number_equations(entries)
-  local function process(block)
-    local result = pandoc.Inlines {}
-    for _, inline in ipairs(block.content) do
-      local label = inline.t == 'Str' and inline.text:match('^{#(eq%-[^}]+)}$')
-      if label and entries[label] then
-        result:remove() -- the space between the formula and its label
-        local math = result:remove()
-        math.text = math.text .. ' \\qquad(' .. entries[label].number .. ')'
-        inline = pandoc.Span({ math }, pandoc.Attr(label))
+  return {
+    Para = function(block)
+      local inlines, found = block.content, false
+      for i = #inlines, 3, -1 do
+        local label = equation_label(inlines, i)
+        if label then
+          local math = inlines[i - 2]
+          math.text = math.text .. ' \\qquad(' .. entries[label].number .. ')'
+          inlines[i - 2] = pandoc.Span({ math }, pandoc.Attr(label))
+          inlines:remove(i)
+          inlines:remove(i - 1)
+          found = true
+        end
       end
-      result:insert(inline)
-    end
-    block.content = result
-    return block
-  end
-  return { Para = process }
+      if found then
+        block.content = inlines
+        return block
+      end
+    end,
+  }
 end
 
 local function references(entries, problems)
