@@ -135,19 +135,25 @@ def _among_runs(claim: Claim, observed: Observed) -> Finding:
     claimed, half_unit = claim.claimed, _half_unit(claim)
     equality = claim.comparison in ("equals", "within_error")
     bound_below = claim.comparison in ("at_least", "more_than")
-    lows, highs, percentiles, possible = [], [], [], []
+    lows, highs, percentiles, before_rounding, possible = [], [], [], [], []
     for levels, quantiles in observed.runs.values():
         low, high = (float(q) for q in np.interp(RUN_LEVELS, levels, quantiles))
         lows.append(low)
         highs.append(high)
-        percentiles.append(float(np.interp(claimed, quantiles, levels, left=0, right=1)))
+        least, middle, most = np.interp(
+            [claimed - half_unit, claimed, claimed + half_unit], quantiles, levels, left=0, right=1
+        )
+        percentiles.append(float(middle))
+        before_rounding += [least, most]
         if equality:
             possible.append(low - half_unit <= claimed <= high + half_unit)
         else:
             possible.append(claimed <= high if bound_below else claimed >= low)
     sizes = sorted({min(observed.runs), max(observed.runs)})
-    place = f"{claim.printed or number(claimed)} is at percentile {_percent(percentiles)}."
-    if not equality:
+    if equality:
+        place = f"{claim.printed or number(claimed)} is at percentile {_percent(percentiles)}"
+        place += f" (before rounding: {_percent(before_rounding)})." if half_unit else "."
+    else:
         shares = [1 - share for share in percentiles] if bound_below else percentiles
         place = f"{_percent(shares)} % are {_bound_words(claim)}."
     sentence = (
@@ -159,8 +165,8 @@ def _among_runs(claim: Claim, observed: Observed) -> Finding:
     verdict = "inconclusive" if any(possible) else "differs"
     if all(possible):
         verdict = "consistent"
-    middle = percentiles[len(percentiles) // 2]
-    return Finding(verdict, sentence, min(lows), max(highs), 100 * middle)
+    typical = percentiles[len(percentiles) // 2]
+    return Finding(verdict, sentence, min(lows), max(highs), 100 * typical)
 
 
 def _half_unit(claim: Claim) -> float:

@@ -37,9 +37,9 @@ def explain(
 
     def add(label: str, text: str | None) -> None:
         if text:
-            indent = " " * 15
+            indent = " " * 17
             lines.append(
-                textwrap.fill(f"{label + ':':<13} {text}", _WIDTH, subsequent_indent=indent)
+                textwrap.fill(f"{label + ':':<16} {text}", _WIDTH, subsequent_indent=indent)
             )
 
     also = f" (and {', '.join(map(str, claim.also))})" if claim.also else ""
