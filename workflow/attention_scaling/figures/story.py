@@ -69,7 +69,8 @@ def printed(verdicts: pd.DataFrame, quantity: str, n_keys: int | None) -> list[t
 
 _PRINTED = {
     "marker": "*",
-    "markersize": 13,
+    "markersize": 11,
+    "markeredgewidth": 1.0,
     "color": style.LIGHT.ink,
     "markerfacecolor": "none",
     "linestyle": "",

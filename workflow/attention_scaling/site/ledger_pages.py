@@ -110,7 +110,7 @@ def _differences(entries: Sequence[_Entry]) -> str:
         explanation = f" {escape(claim.differs)}" if claim.differs else " No explanation is known."
         lines.append(
             f"- {_outcome_badge(entry.outcome)} [{escape(claim.id)}](claims.qmd#claim-{claim.id}): "
-            f"{escape(claim.says)}. {escape(worst['sentence'])}{explanation}"
+            f"{_sentence(claim.says)} {escape(worst['sentence'])}{explanation}"
         )
     return "\n".join(lines) + "\n"
 
@@ -151,7 +151,7 @@ def _ledger(entries: Sequence[_Entry]) -> str:
                 escape(claimed),
                 _measured_lines(entry.verdicts),
                 _exact(entry.verdicts),
-                _figure_link(claim) or NOTHING,
+                _figure_link(claim, "figure") or NOTHING,
                 _outcome_badge(entry.outcome),
             ]
         )
@@ -168,7 +168,7 @@ def _ledger(entries: Sequence[_Entry]) -> str:
             "Figure",
             "Verdict",
         ],
-        "llrllrrrll",
+        "llrlllllll",
         lines,
         caption="The claims of the lessons, and what was measured",
         label="ledger",
@@ -207,10 +207,10 @@ def _exact(records: list[dict[str, Any]]) -> str:
     return plain(known[0]) if known else NOTHING
 
 
-def _figure_link(claim: Claim) -> str | None:
+def _figure_link(claim: Claim, text: str) -> str | None:
     """A link to the claim's figure, where the site has one of that name."""
-    entry = FIGURES.get((claim.figure or "").removeprefix("fig-"))
-    return f"[{escape(entry.name)}]({entry.address})" if entry else None
+    entry = FIGURES.get(claim.figure or "")
+    return f"[{text}]({entry.address})" if entry else None
 
 
 def _claims(entries: Sequence[_Entry], rows: _RowFinder) -> str:
@@ -230,7 +230,7 @@ def _claim(entry: _Entry, rows: _RowFinder) -> str:
     lines = ", ".join(str(line) for line in [claim.line, *claim.also])
     facts = [
         f"**[{escape(claim.id)}](ledger.qmd#{claim.id})** {_outcome_badge(entry.outcome)}",
-        f"{escape(claim.says)}.",
+        _sentence(claim.says),
         f"{escape(lesson.title)}, line {lines}. {_claimed(claim)}",
     ]
     if claim.differs:
@@ -238,7 +238,11 @@ def _claim(entry: _Entry, rows: _RowFinder) -> str:
     if claim.note:
         facts.append(f"Note: {escape(claim.note)}")
     paragraphs = ["\n\n".join(facts), _verdict_table(entry, rows)]
-    links = [link for link in (_figure_link(claim), _page_link(claim)) if link]
+    links = [
+        link
+        for link in (_figure_link(claim, f"the figure {claim.figure}"), _page_link(claim))
+        if link
+    ]
     if links:
         paragraphs.append(f"Shown in {', '.join(links)}.")
     if claim.measure:
@@ -250,7 +254,12 @@ def _claim(entry: _Entry, rows: _RowFinder) -> str:
     command = f"python -m attention_scaling claim {shlex.quote(claim.id)}"
     paragraphs.append(f"The reasoning again: {code(command)}")
     body = "\n\n".join(paragraphs)
-    return f"::: {{#claim-{claim.id} .claim}}\n{body}\n:::\n"
+    return f"::: {{#claim-{claim.id} .claim}}\n{body}\n:::\n\n* * *\n"
+
+
+def _sentence(text: str) -> str:
+    """Plain text as Markdown, with a capital and a full stop."""
+    return escape(text[:1].upper() + text[1:].rstrip(".")) + "."
 
 
 def _claimed(claim: Claim) -> str:

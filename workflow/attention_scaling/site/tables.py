@@ -122,7 +122,7 @@ def _measured(rows: pd.DataFrame, widths: Sequence[int]) -> list[str]:
 
 def _exact(rows: pd.DataFrame, widths: Sequence[int]) -> list[str]:
     by_width = exact(rows).drop_duplicates("d_k").set_index("d_k")["value"]
-    return [plain(by_width[d_k]) if d_k in by_width.index else NOTHING for d_k in widths]
+    return [plain(by_width[d_k], 5) if d_k in by_width.index else NOTHING for d_k in widths]
 
 
 def _precision(tables: Tables) -> str:

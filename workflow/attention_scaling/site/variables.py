@@ -5,7 +5,7 @@ mean largest weight of undivided rows at the study's last width. Every name exis
 widths are called first and last, and what was not measured says so in words, so that a page made from a small
 study is still a page.
 
-A place holds `measured` (the first backend's value with its standard error) and `exact` (six digits).
+A place holds `measured` (the first backend's value with its standard error) and `exact` (four digits).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from attention_scaling.figures.slices import (
 )
 from attention_scaling.figures.variance_laws import law_words
 from attention_scaling.figures.wording import count, listing, percent, plain, short, with_error
+
+EXACT_DIGITS = 4
 
 NOT_MEASURED = "(not measured in this study)"
 
@@ -119,14 +121,24 @@ def _verdicts(tables: Tables) -> Variables:
     }
 
 
-def _cell(rows: pd.DataFrame, show: Callable[..., str] = with_error) -> Variables:
+def _as_number(value: float, stderr: float | None) -> str:
+    """A measured value with its error, an exact one with four digits."""
+    return plain(value, EXACT_DIGITS) if stderr is None else with_error(value, stderr)
+
+
+def _as_percent(value: float, stderr: float | None) -> str:
+    """The same for a share, as a percentage without its sign."""
+    return _as_number(100 * value, None if stderr is None else 100 * stderr)
+
+
+def _cell(rows: pd.DataFrame, show: Callable[..., str] = _as_number) -> Variables:
     """The first backend's value, and the exact one, of rows that are all of one cell."""
     measured, known = sampled(rows), exact(rows)
     if not len(measured):
         measured = rows[~rows.index.isin(known.index)]
     return {
         "measured": _text(lambda: show(*_first(measured)[["value", "stderr"]])),
-        "exact": _text(lambda: show(float(_first(known)["value"]), 0.0)),
+        "exact": _text(lambda: show(float(_first(known)["value"]), None)),
     }
 
 
@@ -136,12 +148,7 @@ def _first(rows: pd.DataFrame) -> pd.Series:
     return rows.sort_values(["backend", "device"], kind="stable").iloc[0]
 
 
-def _as_percent(value: float, stderr: float | None) -> str:
-    """A share as a percentage without its sign, with its error where it has one."""
-    return with_error(100 * value, None if stderr is None else 100 * stderr)
-
-
-def _ends(rows: pd.DataFrame, show: Callable[..., str] = with_error) -> Variables:
+def _ends(rows: pd.DataFrame, show: Callable[..., str] = _as_number) -> Variables:
     """A quantity at the first and at the last width, and between which values it lies over all of them."""
     widths = whole(rows, "d_k")
     places = {"first": widths[:1], "last": widths[-1:]}
@@ -169,7 +176,7 @@ def _at(rows: pd.DataFrame, d_k: int) -> float:
     return float(_first(known if len(known) else sampled(rows))["value"])
 
 
-def _by_divisor(rows: pd.DataFrame, show: Callable[..., str] = with_error) -> Variables:
+def _by_divisor(rows: pd.DataFrame, show: Callable[..., str] = _as_number) -> Variables:
     return {divisor: _ends(rows[rows["divisor"] == divisor], show) for divisor in DIVISORS}
 
 
@@ -242,7 +249,7 @@ def _softmax(tables: Tables, experiment: str, quantities: Iterable[str]) -> Vari
     every = tables.rows(experiment)
     for quantity in quantities:
         rows = tables.rows(experiment, quantity)
-        show = _as_percent if quantity == "closed_share" else with_error
+        show = _as_percent if quantity == "closed_share" else _as_number
         found[quantity] = _by_divisor(rows[rows["n_keys"] == shown_keys(every)], show)
         keys = whole(rows, "n_keys")
         for place, at in (("least_keys", keys[:1]), ("most_keys", keys[-1:])):
@@ -278,7 +285,7 @@ def _gradient(tables: Tables) -> Variables:
     found: Variables = {**_frame(every), **_keys(every)}
     for quantity in ("gradient_ratio_query", "gradient_ratio_key", "frozen_share"):
         rows = tables.rows("gradient", quantity)
-        show = _as_percent if quantity == "frozen_share" else with_error
+        show = _as_percent if quantity == "frozen_share" else _as_number
         found[quantity] = _by_divisor(rows[rows["n_keys"] == n_keys], show)
     return found
 
