@@ -19,5 +19,5 @@ def backend(request) -> backends.Backend:
     """Each backend in turn; one that this machine lacks is skipped with the reason."""
     try:
         return backends.load(*request.param)
-    except backends.Unavailable as reason:
+    except backends.UnavailableError as reason:
         pytest.skip(str(reason))

@@ -113,11 +113,10 @@ def check_attention(
     n_keys = K.shape[-2]
     check_shape("K", K, (*lead, n_keys, d_k), "Q's leading dimensions and width, ")
     check_shape("V", V, (*lead, n_keys, V.shape[-1]), "K's leading dimensions and positions, ")
-    for name, length in (("Q", d_k), ("K", n_keys)):
-        if length == 0:
-            raise UserError(
-                f"{name}: shape (..., 0, ...): allowed is at least one position and width 1"
-            )
+    if d_k == 0 or n_keys == 0:
+        raise UserError(
+            f"K: shape {tuple(K.shape)}: allowed is a position and a width of at least 1"
+        )
     if mask is not None:
         mask = check_mask(xp, mask, (*lead, n_queries, n_keys), name="Q", like=Q)
     if scale is None:

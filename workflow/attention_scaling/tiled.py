@@ -1,10 +1,10 @@
 """Attention in blocks: the same results as `attention`, and no matrix of T_q T_k numbers at any time.
 
 The forward pass walks over blocks of keys with a running maximum and sum of each row (Milakov and Gimelshein,
-"Online normalizer calculation for softmax", 2018, algorithm 3) and keeps the output O and one number per row,
-the log-sum-exp of its scores. The backward pass computes each block of weights again from it, and takes the row
-sums of dA * A from D_i = dO_i . O_i (Dao et al., "FlashAttention", 2022, algorithms 1 and 4). Memory beyond the
-arrays that go in and come out is a few blocks and a few rows of one matrix: it grows with T, not with T^2.
+"Online normalizer calculation for softmax", 2018, algorithm 3) and keeps the output O and the log-sum-exp of each
+row of scores. The backward pass computes each block of weights again from it, and takes the row sums of dA * A
+from D_i = dO_i . O_i (Dao et al., "FlashAttention", 2022, algorithms 1 and 4). Beyond the arrays that go in and
+come out, memory is a few blocks and a few rows of one matrix: it grows with T, not with T^2.
 
 Arguments mean what they mean in `attention`. `block` is the number of queries and of keys in a block; the default
 suits the device.
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import array_api_compat
 import numpy as np
 
 from attention_scaling.attention import (
@@ -47,12 +48,22 @@ class Kept:
     """What the backward pass needs of the forward pass, in the dtype of the computation.
 
     `output` is O before it is rounded to the dtype of the inputs, and O itself where the two are one: from a
-    rounded O, the row sums D_i would be the largest error of a 16-bit backward pass. `log_sum_exp` has shape
-    (..., T_q) and is -inf for a query that sees no key.
+    rounded O, the row sums D_i would be the largest error of a 16-bit backward pass.
+
+    `peak` is the largest score of each row and `total` the sum of exp(s - peak), both of shape (..., T_q), and
+    both 0 for a query that sees no key. Together they are the log-sum-exp; held as a single number, it would lose
+    log(total) beside a large peak.
     """
 
     output: Array
-    log_sum_exp: Array
+    peak: Array
+    total: Array
+
+    @property
+    def log_sum_exp(self) -> Array:
+        """The logarithm of the sum of exponentials of each row of scores; -inf for a query that sees no key."""
+        with np.errstate(divide="ignore"):
+            return self.peak + array_api_compat.array_namespace(self.total).log(self.total)
 
 
 def tiled_attention(
@@ -72,10 +83,12 @@ def tiled_attention(
     )
     tiles = _Tiles.of(arguments, block)
     kept = Kept(
-        output=tiles.zeros((*Q.shape[:-1], V.shape[-1])), log_sum_exp=tiles.zeros(Q.shape[:-1])
+        output=tiles.zeros((*Q.shape[:-1], V.shape[-1])),
+        peak=tiles.zeros(Q.shape[:-1]),
+        total=tiles.zeros(Q.shape[:-1]),
     )
     for matrix in tiles.matrices():
-        _forward(tiles, matrix, kept.output[matrix], kept.log_sum_exp[matrix])
+        _forward(tiles, matrix, kept)
     return arguments.restore(kept.output), kept
 
 
@@ -98,7 +111,8 @@ def tiled_attention_backward(
     )
     check_output_gradient(arguments, dO)
     check_computed(arguments, "kept.output", kept.output, (*Q.shape[:-1], V.shape[-1]))
-    check_computed(arguments, "kept.log_sum_exp", kept.log_sum_exp, Q.shape[:-1])
+    check_computed(arguments, "kept.peak", kept.peak, Q.shape[:-1])
+    check_computed(arguments, "kept.total", kept.total, Q.shape[:-1])
     tiles = _Tiles.of(arguments, block)
     gradients = tuple(tiles.zeros(array.shape, array.dtype) for array in (Q, K, V))
     for matrix in tiles.matrices():
@@ -106,8 +120,8 @@ def tiled_attention_backward(
     return gradients
 
 
-def _forward(tiles: _Tiles, matrix: tuple[int, ...], output: Array, log_sum_exp: Array) -> None:
-    """Fill the output and the log-sum-exp of one matrix."""
+def _forward(tiles: _Tiles, matrix: tuple[int, ...], kept: Kept) -> None:
+    """Fill what is kept of one matrix."""
     arguments, xp = tiles.arguments, tiles.arguments.xp
     queries, keys, values = arguments.operands(matrix)
     for rows in tiles.rows():
@@ -128,9 +142,9 @@ def _forward(tiles: _Tiles, matrix: tuple[int, ...], output: Array, log_sum_exp:
             weighted *= correction
             weighted += scores @ values[..., columns, :]
             peak = new_peak
-        total = divisor(xp, total)
-        output[..., rows, :] = weighted / total
-        log_sum_exp[..., rows] = (peak + xp.log(total))[..., 0]
+        kept.output[matrix][..., rows, :] = weighted / divisor(xp, total)
+        kept.peak[matrix][..., rows] = finite_peak(xp, peak)[..., 0]
+        kept.total[matrix][..., rows] = total[..., 0]
 
 
 def _backward(
@@ -139,10 +153,11 @@ def _backward(
     """Fill the gradients of one matrix."""
     arguments = tiles.arguments
     dQ, dK, dV = (array[matrix] for array in gradients)
-    output_gradients = arguments.convert(dO[matrix])
+    # A = exp(S - peak) / total, and every gradient is linear in it: the division is done on the rows of dO.
+    totals = divisor(arguments.xp, kept.total[matrix])[..., None]
+    output_gradients = arguments.convert(dO[matrix]) / totals
     row_sums = arguments.xp.vecdot(output_gradients, kept.output[matrix])
-    # With this shift the exponential of a score is the weight itself.
-    shift = finite_peak(arguments.xp, kept.log_sum_exp[matrix])
+    peaks = kept.peak[matrix][..., None]
     queries, keys, values = arguments.operands(matrix)
     key_gradients, value_gradients = tiles.zeros(keys.shape), tiles.zeros(values.shape)
     for rows in tiles.rows():
@@ -150,10 +165,10 @@ def _backward(
         query_gradients = tiles.zeros(q.shape)
         for columns in tiles.columns(rows):
             k, v = keys[..., columns, :], values[..., columns, :]
-            weights = arguments.exclude(q @ k.mT, matrix, rows, columns)
-            exponentiate_in_place(arguments.xp, weights, shift[..., rows, None])
-            value_gradients[..., columns, :] += weights.mT @ do
-            score_gradients = softmax_pullback(weights, do @ v.mT, row_sums[..., rows])
+            exponentials = arguments.exclude(q @ k.mT, matrix, rows, columns)
+            exponentiate_in_place(arguments.xp, exponentials, peaks[..., rows, :])
+            value_gradients[..., columns, :] += exponentials.mT @ do
+            score_gradients = softmax_pullback(exponentials, do @ v.mT, row_sums[..., rows])
             query_gradients += score_gradients @ k
             key_gradients[..., columns, :] += score_gradients.mT @ q
         dQ[..., rows, :] = arguments.restore(query_gradients * arguments.scale)
