@@ -16,8 +16,9 @@ from attention_scaling.theory.trapezoid import trapezoid
 
 Array = NDArray[np.float64]
 
-_TOLERANCE = 1e-9  # relative, and of 1e-4 for what is smaller than that
-_NEGLIGIBLE = 1e-16
+_TOLERANCE = 2e-9  # relative, and of 1e-4 for what is smaller than that
+_NEGLIGIBLE = 1e-13  # weight of a node, times how far the function is from its value at 0
+_LEFT_OUT = 1e-11  # relative; what all such nodes together may amount to
 _REFINEMENTS = 3
 
 
@@ -49,7 +50,8 @@ def mix_over_query(
         if np.all(truncation <= _TOLERANCE * np.maximum(np.abs(mean), 1e-4)):
             break
         per_octave *= 2
-    return mean, 2.0 * truncation + weights[kept] @ errors + _NEGLIGIBLE
+    # The estimate can be too small by a factor of 3.
+    return mean, 4.0 * truncation + weights[kept] @ errors + _LEFT_OUT * np.abs(mean)
 
 
 def _nodes(d_k: int, divisor: float, per_octave: int) -> tuple[Array, Array]:

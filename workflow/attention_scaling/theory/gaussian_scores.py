@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from attention_scaling.theory.panels import count_panels, cumulate, cut, panel_nodes
-from attention_scaling.theory.trapezoid import trapezoid
+from attention_scaling.theory.trapezoid import ROUNDING, trapezoid
 
 Array = NDArray[np.float64]
 
@@ -44,10 +44,10 @@ MEANS = ("top_weight", "capacity", "top_derivative", "entropy", "first_weight")
 WINDOW = (-40.0, -26.0, -16.0, -9.0, -4.5, -1.5, 0.3, 1.5, 2.5, 3.3, 4.0)
 PANEL = 2.2  # widest panel, in standard deviations and in w
 
-_TAIL = 1e-16  # probability left out at either end of u
+_TAIL = 1e-13  # probability left out at either end of u
 _LARGEST_NORMAL = 10.0  # a standard normal is beyond it with probability 1e-23
 _TINY = np.finfo(float).tiny
-_TOLERANCE = 1e-10  # relative, and of 1e-4 for what is smaller than that
+_TOLERANCE = 1e-9  # relative, and of 1e-4 for what is smaller than that
 _HALVINGS = 3
 _PANEL_ERROR = 1e-12  # relative
 
@@ -94,14 +94,14 @@ def row_means(groups: tuple[ScoreGroup, ...]) -> tuple[Array, Array]:
             break
         step /= 2.0
     # The weights sum to 1; what they miss tells the errors of panels, range and rounding, about.
-    missed = abs(values[-1] - 1.0) + _PANEL_ERROR
-    return values[:-1], errors[:-1] + missed * np.abs(values[:-1]) + _TAIL
+    missed = 2.0 * abs(values[-1] - 1.0) + _PANEL_ERROR
+    return values[:-1], errors[:-1] + missed * np.abs(values[:-1]) + ROUNDING
 
 
 def u_range(groups: tuple[ScoreGroup, ...]) -> tuple[float, float]:
     """Range of u outside which every integrand is negligible.
 
-    -u is the largest of the scores plus Gumbel noise; it lies outside with probability below 2e-16.
+    -u is the largest of the scores plus Gumbel noise; it lies outside with probability below 2e-13.
     """
     keys = sum(group.count for group in groups)
     # Largest: some key has score plus noise above z + g, so its score is above z or its noise above g.

@@ -51,10 +51,10 @@ def softmax_mean(
     """Mean of `quantity`, one of QUANTITIES, over random queries and keys of width d_k.
 
     `divisor` is none, root or width; `threshold` is that of closed_share. The error is an estimate from
-    coarser sums and from identities: below 2e-9 of the value when all keys are independent, and below
-    1e-9 absolute for closed_share and for whatever a strongly aligned key leaves over. A cell takes
-    0.05 to 0.5 s, which its quantities share (rows of thousands of keys with an aligned one among them,
-    some seconds).
+    coarser sums and from identities: below 1e-8 of the value when all keys are independent, and below
+    1e-8 absolute for closed_share and for whatever a strongly aligned key leaves over; refinement shows
+    it to be cautious, mostly by orders of magnitude. A cell takes 0.03 to 0.5 s, which its quantities
+    share; an aligned key makes that two to four times as long.
 
     Raises UserError outside the range: 1 <= n_keys <= 65,536; sqrt(d_k) / divisor <= 1024; |rho| <= 0.99,
     and 0 for closed_share; 1/2 <= threshold < 1; for an unknown name.
