@@ -128,6 +128,10 @@ def test_search_finds_a_page_under_a_sub_path(browser: Browser, address: str) ->
         expect(link).to_have_text("Tables")
         link.click()
         assert page.url.startswith(f"{address}tables.html")
+        page.get_by_role("searchbox", name="Search this site").fill("unbreakable")
+        part = page.locator(".site-search-results a").first
+        expect(part).to_have_text("Overview: A third level")
+        assert part.get_attribute("href").endswith("/index.html#a-third-level")
         page.get_by_role("searchbox", name="Search this site").fill("zzzz")
         expect(page.locator(".site-search-results")).to_have_text("Nothing found for “zzzz”.")
         assert seen.faults == []

@@ -45,7 +45,7 @@ def test_the_result_names_engine_and_pages(project: Path, tmp_path: Path) -> Non
         ("main p code", "n = 8 000"),
         ("main p a", "to 8 000 rows"),
         ("main pre code", "python -m attention_scaling claim A13-mean-1024"),
-        ("#with-samples h2", "With 8 000 samples"),
+        ("h2#with-samples", "With 8 000 samples"),
         ("div.raw b", "0.5003"),
         (".footnotes li", "A footnote with 0.0004 in it."),
         ("#tbl-verdicts td:last-child", "41"),
@@ -136,6 +136,8 @@ def test_tabs_follow_the_aria_pattern_and_leave_the_headings(site: Path) -> None
 def test_the_frame_marks_the_page_and_its_neighbours(site: Path) -> None:
     page = read(site, "tables.html")
     assert text(page.title) == "Tables – Fixture site"
+    assert page.select_one("meta[name=description]")["content"] == "For search engines."
+    assert page.select_one(".description") is None
     assert [a["href"] for a in page.select("#quarto-sidebar [aria-current=page]")] == [
         "tables.html"
     ]

@@ -37,7 +37,8 @@ def summarise(page: Path) -> Summary:
             if node.text(_OF_THE_ENGINE)
         ),
         figures=tuple(
-            (_anchor(node), _caption(node), _images(node)) for node in main.find("figure")
+            (_own_id(node) or _own_id(node.parent), _caption(node), _images(node))
+            for node in main.find("figure")
         ),
         tables=tuple(
             tuple(tuple(cell.text() for cell in row.find("th", "td")) for row in table.find("tr"))
@@ -77,9 +78,14 @@ def _first_difference(one: object, other: object) -> str:
     return f"{one!r} and {other!r}"
 
 
-def _anchor(node: Node) -> str:
-    around = (each.attributes.get("id", "") for each in (node, *node.ancestors()))
+def _anchor(heading: Node) -> str:
+    # Quarto puts the id on the section around the heading.
+    around = (_own_id(node) for node in (heading, *heading.ancestors()))
     return next((name for name in around if name), "")
+
+
+def _own_id(node: Node | None) -> str:
+    return node.attributes.get("id", "") if node else ""
 
 
 def _caption(figure: Node) -> str:

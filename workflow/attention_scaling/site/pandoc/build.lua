@@ -20,7 +20,6 @@ local function render(page)
   local doc, problems = transform(pandoc.read(page.source, 'markdown'))
   local text = html(doc, {
     html_math_method = 'mathml',
-    section_divs = true,
     table_of_contents = page.toc,
     toc_depth = job.toc_depth,
     template = template,

@@ -47,9 +47,7 @@ def page_variables(project: Project, page: Page) -> dict[str, Any]:
         "lang": escape(str(project.config.get("lang", "en"))),
         "window-title": escape(f"{page.title} – {site_title}"),
         "site-title": escape(site_title),
-        "description": escape(
-            str(page.meta.get("description") or website.get("description") or "")
-        ),
+        "summary": escape(str(page.meta.get("description") or website.get("description") or "")),
         "favicon": escape(str(website.get("favicon", ""))),
         "css": [escape(path) for path in _list(html.get("css"))],
         "full": page.meta.get("page-layout") == "full",

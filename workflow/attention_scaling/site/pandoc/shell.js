@@ -74,12 +74,11 @@
   }
 
   // ## A link to every heading
-  for (const section of document.querySelectorAll("main section[id]")) {
-    const heading = section.querySelector(":scope > h2, :scope > h3, :scope > h4");
-    if (!heading) continue;
+  const headings = [...document.querySelectorAll("main :is(h2, h3, h4)[id]")];
+  for (const heading of headings) {
     const link = document.createElement("a");
     link.className = "heading-anchor";
-    link.href = "#" + section.id;
+    link.href = "#" + heading.id;
     link.setAttribute("aria-label", "Link to this section");
     heading.append(link);
   }
@@ -87,10 +86,10 @@
   // ## Where the reader is, in the table of contents
   const tocLinks = new Map([...document.querySelectorAll("#TOC a")].map((a) => [a.hash.slice(1), a]));
   if (tocLinks.size) {
-    const sections = [...document.querySelectorAll("main section[id]")].filter((s) => tocLinks.has(s.id));
+    const listed = headings.filter((heading) => tocLinks.has(heading.id));
     const mark = () => {
-      const passed = sections.filter((section) => section.getBoundingClientRect().top < 120);
-      const current = passed.length ? passed[passed.length - 1] : sections[0];
+      const passed = listed.filter((heading) => heading.getBoundingClientRect().top < 120);
+      const current = passed.length ? passed[passed.length - 1] : listed[0];
       for (const [id, link] of tocLinks) link.classList.toggle("active", current && id === current.id);
     };
     addEventListener("scroll", mark, { passive: true });
