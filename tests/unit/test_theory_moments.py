@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attention_scaling.divisors import divisor_value
 from attention_scaling.errors import UserError
 from attention_scaling.theory.moments import (
     correlated_score_moments,
     correlated_score_variance,
-    divisor_value,
     score_moments,
 )
 from attention_scaling.theory.signs import binomial_signs

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import math
 
+from attention_scaling.errors import UserError
+
 DIVISORS = ("none", "root", "width")
 
 
-def divisor_value(divisor: str, d_k: float) -> float:
-    """The number by which scores of width `d_k` are divided: 1, sqrt(d_k) or d_k."""
-    return {"none": 1.0, "root": math.sqrt(d_k), "width": float(d_k)}[divisor]
+def divisor_value(divisor: str, d_k: int) -> float:
+    """What scores of width `d_k` are divided by: 1 ("none"), sqrt(d_k) ("root") or d_k ("width").
+
+    Raises `UserError` for another name or d_k < 1.
+    """
+    if d_k < 1:
+        raise UserError(f"d_k = {d_k}: width of the heads: a whole number from 1")
+    match divisor:
+        case "none":
+            return 1.0
+        case "root":
+            return math.sqrt(d_k)
+        case "width":
+            return float(d_k)
+    raise UserError(f"divisor {divisor!r}: scaling of the scores: one of {', '.join(DIVISORS)}")

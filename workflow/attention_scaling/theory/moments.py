@@ -1,4 +1,4 @@
-"""Mean, variance and fourth moment of a score q.k, and the divisors that are compared.
+"""Mean, variance and fourth moment of a score q.k.
 
 Entries are independent over positions and centred. Footnote 4 in section 3.2.1 of Vaswani et al.,
 "Attention is all you need" (2017), has the first case: unit variance, q and k independent, so that q.k has
@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from attention_scaling.divisors import divisor_value
 from attention_scaling.errors import UserError
 
-DIVISORS = ("none", "root", "width")
 GAUSSIAN_FOURTH_MOMENT = 3.0
 
 
@@ -34,23 +34,6 @@ class ScoreMoments:
     def size(self) -> float:
         """Typical size of the score, sqrt(E[e^2])."""
         return math.sqrt(self.square_mean)
-
-
-def divisor_value(divisor: str, d_k: int) -> float:
-    """What the scores are divided by: 1 ("none"), sqrt(d_k) ("root") or d_k ("width").
-
-    Raises UserError for another name or d_k < 1.
-    """
-    if d_k < 1:
-        raise UserError(f"d_k = {d_k}: width of the heads: a whole number from 1")
-    match divisor:
-        case "none":
-            return 1.0
-        case "root":
-            return math.sqrt(d_k)
-        case "width":
-            return float(d_k)
-    raise UserError(f"divisor {divisor!r}: scaling of the scores: one of {', '.join(DIVISORS)}")
 
 
 def score_moments(
