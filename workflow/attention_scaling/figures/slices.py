@@ -27,8 +27,11 @@ MONTE_CARLO = ("direct", "collapsed", "simulation")
 LESSON_KEYS = 32
 """Number of keys in the lessons' table of saturation: shown where a single number of keys is."""
 
-LEAST_EVENTS = 10
-"""Fewer rows than this on either side of a share leave its error far from normal."""
+WITHIN_ONE = ("closed_share", "top_weight", "aligned_weight", "capacity")
+"""Quantities between 0 and 1. At either end a few rare rows decide the mean, and its error is not normal."""
+
+LEAST_ROWS = 10
+"""A mean of `WITHIN_ONE` is judged by its error where so many rows' worth of it lies on either side."""
 
 
 @dataclass(frozen=True)
@@ -121,24 +124,31 @@ def panel_keys(table: pd.DataFrame, limit: int) -> list[int]:
     return sorted(shown if key == nearest else key for key in keys)
 
 
-def z_scores(tables: Tables) -> pd.Series:
-    """Distance of every Monte Carlo value from its exact value, in standard errors.
+def distances(table: pd.DataFrame) -> pd.Series:
+    """Distance of each value from its exact value in standard errors; missing where that says nothing.
 
-    Left out is what would count the same draws twice or is not close to normal: a score under a second divisor
-    (the same number, rescaled), what is derived from other rows, and shares of events seen too rarely.
+    That is where there is no exact value or no error, and where rare rows decide the mean.
+    """
+    samples, theory = table["samples"].astype(float), table["theory"].astype(float)
+    stderr = table["stderr"].astype(float)
+    above = samples * theory.clip(0, 1)
+    rare = table["quantity"].isin(WITHIN_ONE) & ~(
+        (above >= LEAST_ROWS) & (samples - above >= LEAST_ROWS)
+    )
+    known = (stderr > 0) & ~rare
+    return ((table["value"].astype(float) - theory) / stderr).where(known)
+
+
+def z_scores(tables: Tables) -> pd.Series:
+    """`distances` of every Monte Carlo value, each draw counted once.
+
+    Left out is what would count the same draws twice: a score under a second divisor (the same number,
+    rescaled), and what is derived from other rows.
     """
     table = tables.measured
-    table = table[
-        table["method"].isin(MONTE_CARLO) & table["theory"].notna() & (table["stderr"] > 0)
-    ]
     rescaled = table["quantity"].str.startswith("score_") & (
         table["divisor"].fillna("none") != "none"
     )
     derived = table["quantity"].isin(("score_size", "score_std"))
-    events = table["samples"] * table["theory"].clip(0, 1)
-    others = table["samples"] - events
-    rare = (table["quantity"] == "closed_share") & (
-        (events < LEAST_EVENTS) | (others < LEAST_EVENTS)
-    )
-    table = table[~(rescaled | derived | rare)]
-    return (table["value"] - table["theory"]) / table["stderr"]
+    table = table[table["method"].isin(MONTE_CARLO) & ~rescaled & ~derived]
+    return distances(table).dropna()

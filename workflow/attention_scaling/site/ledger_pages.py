@@ -143,9 +143,8 @@ def _ledger(entries: Sequence[_Entry]) -> str:
         claimed = claim.printed or (plain(claim.value) if claim.value is not None else NOTHING)
         lines.append(
             [
-                f"[{escape(claim.id)}](claims.qmd#claim-{claim.id}){{#{claim.id}}}",
+                f"[{escape(claim.id)}](claims.qmd#claim-{claim.id}){{#{claim.id}}}<br>line {claim.line}",
                 escape(entry.lesson.lesson),
-                str(claim.line),
                 claim.kind,
                 escape(claim.says),
                 escape(claimed),
@@ -159,7 +158,6 @@ def _ledger(entries: Sequence[_Entry]) -> str:
         [
             "Claim",
             "Lesson",
-            "Line",
             "Kind",
             "Says",
             "Claimed",
@@ -168,7 +166,7 @@ def _ledger(entries: Sequence[_Entry]) -> str:
             "Figure",
             "Verdict",
         ],
-        "llrlllllll",
+        "lllllllll",
         lines,
         caption="The claims of the lessons, and what was measured",
         label="ledger",

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from attention_scaling.experiments import REGISTRY as EXPERIMENTS
-from attention_scaling.figures.slices import BACKEND_NAMES
+from attention_scaling.figures.slices import BACKEND_NAMES, distances
 from attention_scaling.figures.wording import count, plain, with_error
 from attention_scaling.site.markdown import escape
 from attention_scaling.tables import CELL, EXACT_METHODS
@@ -100,7 +100,7 @@ def _rows(
     with_dtype: bool,
 ) -> Iterator[str]:
     groups: dict[Hashable, list[dict[str, Any]]] = {}
-    for record in rows.to_dict("records"):
+    for record in rows.assign(distance=distances(rows)).to_dict("records"):
         key = tuple(None if _missing(record[column]) else record[column] for column in _KEY)
         groups.setdefault(key, []).append(record)
     for records in groups.values():
@@ -121,7 +121,7 @@ def _rows(
             cells.append("" if record is None else with_error(record["value"], record["stderr"]))
         theory = first["value"] if exact_row else first["theory"]
         cells.append("" if _missing(theory) else plain(float(theory), 9))
-        cells.append("" if exact_row else _distances(records))
+        cells.append(_distances(records))
         row_id = anchor(experiment, first)
         texts = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
         yield f'<tr id="{row_id}">{texts}</tr>'
@@ -132,10 +132,7 @@ def _label(value: Any) -> str:
 
 
 def _distances(records: list[dict[str, Any]]) -> str:
-    """Distance of each backend's value from the exact one, in standard errors."""
-    texts = []
-    for record in sorted(records, key=lambda record: (record["backend"], record["device"])):
-        if not _missing(record["theory"]) and record["stderr"] and not _missing(record["stderr"]):
-            distance = (record["value"] - record["theory"]) / record["stderr"]
-            texts.append(f"{distance:+.1f}".replace("-", "−"))
-    return ", ".join(texts)
+    """Distance of each backend's value from the exact one, in standard errors, where that is known."""
+    ordered = sorted(records, key=lambda record: (record["backend"], record["device"]))
+    known = [record["distance"] for record in ordered if not _missing(record["distance"])]
+    return ", ".join(f"{distance:+.1f}".replace("-", "−") for distance in known)

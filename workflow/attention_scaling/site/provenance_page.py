@@ -31,20 +31,23 @@ def _versions(provenance: Mapping[str, Any]) -> str:
 
 
 def _machines(jobs: list[Mapping[str, Any]]) -> str:
-    lines: dict[tuple[str, ...], None] = {}
+    libraries: dict[tuple[str, ...], set[str]] = {}
     for job in jobs:
-        lines[
-            escape(job["host"]),
-            escape(job["cpu"]),
-            escape(job["accelerator"] or "none"),
-            escape(listing(job["blas"]) if job["blas"] else "none loaded"),
+        machine = (
+            job["host"],
+            job["cpu"],
+            job["accelerator"] or "none",
+            f"{job['platform']}, Python {job['python']}",
             str(job["threads"]),
-            escape(f"{job['platform']}, Python {job['python']}"),
-        ] = None
+        )
+        libraries.setdefault(machine, set()).update(job["blas"])
     return table(
-        ["Machine", "CPU", "GPU", "BLAS", "Threads a job", "System"],
+        ["Machine", "CPU", "GPU", "System", "Threads a job", "BLAS"],
         "llllrl",
-        [list(line) for line in lines],
+        [
+            [*map(escape, machine), escape(listing(sorted(blas)) if blas else "none loaded")]
+            for machine, blas in libraries.items()
+        ],
         caption="The machines that ran jobs, and the BLAS that the jobs loaded",
         label="machines",
     )
