@@ -31,14 +31,14 @@ def plain(value: float, digits: int = 6) -> str:
 
 
 def with_error(value: float, stderr: float | None) -> str:
-    """A measured value and its standard error, both to the error's second digit: 0.3427 ± 0.0012.
+    """A measured value and its standard error, both to the error's second digit: 0.3427 ± 0.0012, in one line.
 
     Without an error, or with an error of 0 (an exact value), six digits.
     """
     if stderr is None or math.isnan(stderr) or stderr == 0:
         return plain(value)
     places = max(0, 1 - math.floor(math.log10(stderr)))
-    return f"{value:,.{places}f} ± {stderr:.{places}f}".replace("-", "−")
+    return f"{value:,.{places}f}\u00a0±\u00a0{stderr:.{places}f}".replace("-", "−")
 
 
 def count(number: int) -> str:

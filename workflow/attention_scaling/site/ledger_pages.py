@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shlex
 from collections.abc import Sequence
@@ -227,9 +228,8 @@ def _claim(entry: _Entry, rows: _RowFinder) -> str:
     claim, lesson = entry.claim, entry.lesson
     lines = ", ".join(str(line) for line in [claim.line, *claim.also])
     facts = [
-        f"**[{escape(claim.id)}](ledger.qmd#{claim.id})** {_outcome_badge(entry.outcome)}",
-        _sentence(claim.says),
-        f"{escape(lesson.title)}, line {lines}. {_claimed(claim)}",
+        f"{escape(lesson.title)}, line {lines}. {_claimed(claim)} "
+        f"[In the ledger](ledger.qmd#{claim.id})."
     ]
     if claim.differs:
         facts.append(f"Why it differs: {escape(claim.differs)}")
@@ -252,7 +252,21 @@ def _claim(entry: _Entry, rows: _RowFinder) -> str:
     command = f"python -m attention_scaling claim {shlex.quote(claim.id)}"
     paragraphs.append(f"The reasoning again: {code(command)}")
     body = "\n\n".join(paragraphs)
-    return f"::: {{#claim-{claim.id} .claim}}\n{body}\n:::\n\n* * *\n"
+    # The id is inside, because browsers open what is closed around the target of a link.
+    return (
+        f"<details>\n<summary>{_summary(entry)}</summary>\n\n"
+        f"::: {{#claim-{claim.id} .claim}}\n{body}\n:::\n\n</details>\n"
+    )
+
+
+def _summary(entry: _Entry) -> str:
+    """The line of a claim that is always open, as HTML."""
+    claim, verdict = entry.claim, entry.outcome.partition(",")[0]
+    return (
+        f"<strong>{claim.id}</strong> "
+        f'<span class="verdict verdict-{verdict}">{entry.outcome}</span> '
+        f"{html.escape(claim.says[:1].upper() + claim.says[1:])}"
+    )
 
 
 def _sentence(text: str) -> str:

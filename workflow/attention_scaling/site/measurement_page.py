@@ -44,9 +44,10 @@ def _missing(value: Any) -> bool:
 def page(measurements: pd.DataFrame) -> str:
     """The body of the page: a section for each experiment."""
     by_experiment = dict(tuple(measurements.groupby("experiment")))
-    parts = []
     # Pages link to the section of any experiment, whether a study ran it or not.
-    for experiment in sorted({*EXPERIMENTS, *by_experiment}):
+    experiments = sorted({*EXPERIMENTS, *by_experiment})
+    parts = [", ".join(f"[{escape(name)}](#{name})" for name in experiments) + ".\n"]
+    for experiment in experiments:
         parts.append(f"## {escape(experiment)} {{#{experiment}}}\n")
         if experiment not in by_experiment:
             parts.append("This study did not run it.\n")
@@ -77,6 +78,8 @@ def _table(experiment: str, rows: pd.DataFrame) -> str:
     heads += [BACKEND_NAMES.get(pair, " ".join(pair)) for pair in backends]
     heads += ["exact", "distance"]
     lines = [
+        # In a division a wide table scrolls by itself.
+        "::: {.measurements}",
         "```{=html}",
         '<table data-quarto-disable-processing="true">',
         "<thead><tr>",
@@ -87,6 +90,7 @@ def _table(experiment: str, rows: pd.DataFrame) -> str:
         "</tbody>",
         "</table>",
         "```",
+        ":::",
         "",
     ]
     return "\n".join(lines)
@@ -123,8 +127,10 @@ def _rows(
         cells.append("" if _missing(theory) else plain(float(theory), 9))
         cells.append(_distances(records))
         row_id = anchor(experiment, first)
-        texts = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
-        yield f'<tr id="{row_id}">{texts}</tr>'
+        head, *others = (html.escape(str(cell)) for cell in cells)
+        texts = "".join(f"<td>{text}</td>" for text in others)
+        # The stylesheet marks the row that holds the target of a link.
+        yield f'<tr><td id="{row_id}">{head}</td>{texts}</tr>'
 
 
 def _label(value: Any) -> str:
