@@ -6,9 +6,17 @@ Why attention divides its scores by the square root of d_k: experiments, tables,
     snakemake --cores 2 --workflow-profile workflow/profiles/default     as `make report` runs it
 """
 
+import sys
+from pathlib import Path
+
 from snakemake.utils import min_version
 
 min_version("9.0")
+
+# The code beside this file is what runs, whatever environment is active and wherever it was installed from.
+PACKAGES = Path(workflow.basedir, "workflow")
+sys.path.insert(0, str(PACKAGES))
+shell.prefix(f'export PYTHONPATH="{PACKAGES}"; ')
 
 # One whole file says what to run: jobs read it themselves, so nothing may be merged into it on the way.
 if not workflow.overwrite_configfiles:
@@ -42,7 +50,9 @@ localrules:
 rule all:
     default_target: True
     input:
-        "results/verdicts.parquet",
+        rules.publish.output,
+        rules.render.output,
+        rules.verify.output,
     message:
         "everything is up to date"
 

@@ -27,7 +27,7 @@ WRITTEN = (".snakemake", "logs", "results", "reports", "reports/_generated")
 CHATTER = re.compile(
     r"\s*$|\[\w{3} \w{3} .*\]$|(Select jobs to execute|Building DAG of jobs)\.\.\.$|Execute \d+ jobs"
     r"|Finished jobid: |Using (shell|workflow specific profile)|Provided cores|Rules claiming more threads"
-    r"|Assuming unrestricted shared filesystem|Conda environments: ignored|Complete log\(s\): "
+    r"|Touching output file|Assuming unrestricted shared filesystem|Conda environments: ignored|Complete log\(s\): "
 )
 
 
@@ -39,6 +39,7 @@ def main() -> int:
     options, others = parser.parse_known_args()
     os.chdir(ROOT)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    os.environ["PYTHONPATH"] = str(ROOT / "workflow")
 
     validate = [sys.executable, "-m", "attention_scaling", "validate", "--config", options.config]
     if status := subprocess.run(validate, stdout=subprocess.DEVNULL).returncode:
@@ -69,7 +70,18 @@ def main() -> int:
         )
         if status >= 0:  # not killed: Snakemake has cleared up behind itself
             os.ftruncate(lock, 0)
+    if status == 0:
+        tell()
     return abs(status)
+
+
+def tell() -> None:
+    """Say what there is to see, in the words of the stages that made it."""
+    for log in ("verify", "render"):
+        path = Path("logs", f"{log}.log")
+        if path.is_file():
+            print(path.read_text(encoding="utf-8").rstrip())
+    print("`make serve` shows the site; reports/_site/index.html opens without it too", flush=True)
 
 
 def unwritable() -> str | None:

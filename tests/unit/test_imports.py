@@ -38,6 +38,11 @@ def test_the_files_are_those_of_the_modules():
     assert all(file.is_file() for file in files)
 
 
+def test_what_a_package_reads_from_its_folder_belongs_to_it():
+    names = {file.name for file in files_of("attention_scaling.site.render")}
+    assert {"renderer.py", "page.html", "shell.css", "subset.lua"} <= names
+
+
 def test_unknown_module_is_refused():
     with pytest.raises(ModuleNotFoundError, match="attention_scaling.nothing"):
         files_of("attention_scaling.nothing")

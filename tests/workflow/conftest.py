@@ -27,11 +27,8 @@ class Workspace:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # The environment's editable install points to the project itself: the copy's code goes first.
-        self.environment = os.environ | {
-            "PYTHONPATH": str(folder / "workflow"),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        }
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        self.environment = os.environ | {"PATH": path}
 
     def path(self, name: str) -> Path:
         return self.folder / name

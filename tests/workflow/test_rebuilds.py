@@ -6,7 +6,7 @@ import time
 EXACT = "{}: exact values"
 SAMPLED = "{}: {} on cpu, shard {} of 2"
 TABLES = {"the table of measurements", "the verdicts", "the tables take their place in results/"}
-AFTER_TABLES = set()
+AFTER_TABLES = {"the figures", "the pages", "the site", "the verdicts against the expected ones"}
 
 
 def jobs_of(experiment: str) -> set[str]:
@@ -20,6 +20,14 @@ def jobs_of(experiment: str) -> set[str]:
 
 def test_a_fresh_clone_runs_everything(fresh):
     assert fresh.planned() == jobs_of("variance") | jobs_of("saturation") | TABLES | AFTER_TABLES
+
+
+def test_the_code_that_runs_is_the_code_beside_the_snakefile(workspace):
+    # The environment's editable install points elsewhere.
+    module = workspace.path("workflow/attention_scaling/figures/writing.py")
+    module.write_text(module.read_text() + "\nprint('edited here')\n")
+    assert workspace.run().returncode == 0
+    assert "edited here" in workspace.path("logs/figures.log").read_text()
 
 
 def test_a_second_run_does_nothing(workspace):
@@ -43,6 +51,12 @@ def test_touching_files_reruns_nothing(workspace):
 def test_an_edited_ledger_entry_is_judged_again_and_nothing_measured(workspace):
     workspace.edit("tests/workflow/lessons/tiny.yaml", 'printed: "4"', 'printed: "4.0"')
     assert workspace.planned() == AFTER_TABLES | TABLES - {"the table of measurements"}
+
+
+def test_an_edited_page_is_rendered_and_nothing_else_done(workspace):
+    page = workspace.path("reports/method.qmd")
+    page.write_text(page.read_text() + "\nOne more sentence.\n")
+    assert workspace.planned() == {"the site", "the verdicts against the expected ones"}
 
 
 def test_an_edited_experiment_runs_again_and_no_other(workspace):

@@ -37,16 +37,19 @@ def modules_of(*names: str) -> frozenset[str]:
 
 
 def files_of(*names: str) -> list[Path]:
-    """The source files of `modules_of(*names)`, sorted."""
-    return sorted(_file(name) for name in modules_of(*names))
+    """The source files of `modules_of(*names)`, and what lies in the packages' folders beside Python; sorted."""
+    files = {_file(name) for name in modules_of(*names)}
+    folders = {file.parent for file in files if file.name == "__init__.py"}
+    beside = (file for folder in folders for file in folder.iterdir() if file.is_file())
+    return sorted(files.union(file for file in beside if file.suffix not in (".py", ".pyc")))
 
 
 def code_digest(*names: str) -> str:
-    """SHA-256 over the sources of `modules_of(*names)`, hexadecimal: equal code, equal digest."""
+    """SHA-256 over `files_of(*names)`, hexadecimal: equal code, equal digest."""
     digest = hashlib.sha256()
-    for name in sorted(modules_of(*names)):
-        digest.update(f"{name}\n".encode())
-        digest.update(_file(name).read_bytes())
+    for file in files_of(*names):
+        digest.update(f"{file.relative_to(FOLDER).as_posix()}\n".encode())
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 

@@ -4,10 +4,12 @@ What the rules need to know of the study: its config, its jobs, and the code tha
 
 import json
 import os
+from pathlib import Path
 
 from attention_scaling.backends import NAMES as BACKENDS
 from attention_scaling.errors import UserError
 from attention_scaling.experiments import REGISTRY as EXPERIMENTS
+from attention_scaling.figures import REGISTRY
 from attention_scaling.imports import files_of
 from attention_scaling.settings import load_config
 from snakemake.exceptions import WorkflowError
@@ -32,6 +34,7 @@ def load_study():
 
 
 CONFIG_PATH, STUDY = load_study()
+FIGURES = [figure.module_name.rpartition(".")[2] for figure in REGISTRY.values()]
 
 
 def modules(*names):
@@ -52,6 +55,12 @@ def settings(experiment):
 def ledger_files():
     """The files of the ledger."""
     return [str(file) for file in sorted(STUDY.study.lessons.glob("*.yaml"))]
+
+
+def page_sources():
+    """What people wrote of the site: pages, style and scripts, and its configuration."""
+    written = (*Path("reports").glob("*.*"), *Path("reports/assets").rglob("*.*"))
+    return sorted(str(file) for file in written if file.name != "_variables.yml")
 
 
 def job_files():

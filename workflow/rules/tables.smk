@@ -79,23 +79,3 @@ rule publish:
         "the tables take their place in results/"
     shell:
         "cp {input:q} results/ >{log:q} 2>&1"
-
-
-rule verify:
-    input:
-        modules("ledger.judging", "ledger.verdicts"),
-        verdicts=rules.publish.output.verdicts,
-        site="reports/_site/.rendered",
-    output:
-        touch("results/verified"),
-    log:
-        "logs/verify.log",
-    conda:
-        "../envs/attention-scaling.yaml"
-    params:
-        config=lambda wildcards, output: CONFIG_PATH,
-    message:
-        "the verdicts against the expected ones"
-    shell:
-        "python -m attention_scaling verify --verdicts {input.verdicts:q}"
-        " --config {params.config:q} >{log:q} 2>&1"

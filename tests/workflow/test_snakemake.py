@@ -1,0 +1,32 @@
+"""Snakemake without make: as its users expect it."""
+
+
+def test_lint_finds_nothing(fresh):
+    lint = fresh.snakemake("--lint")
+    assert lint.returncode == 0, lint.stdout
+    assert "Congratulations" in lint.stdout
+
+
+def test_a_dry_run_of_the_full_study_plans_every_stage(fresh):
+    dry = fresh.snakemake("--configfile", "config/config.yaml", "--dry-run", "--quiet", "host")
+    assert dry.returncode == 0, dry.stdout
+    for rule in ("exact", "measure", "collect", "judge", "publish", "figures", "pages", "render"):
+        assert f"{rule} " in dry.stdout
+
+
+def test_the_graph_of_jobs_is_drawn(fresh):
+    graph = fresh.snakemake("--dag", "--quiet", "all")
+    assert graph.returncode == 0
+    assert "digraph" in graph.stdout
+
+
+def test_a_finished_study_has_nothing_to_do_without_a_profile_either(finished):
+    run = finished.snakemake()
+    assert run.returncode == 0
+    assert "Nothing to be done" in run.stdout
+
+
+def test_the_report_is_written(workspace):
+    run = workspace.snakemake("--report", "report.html")
+    assert run.returncode == 0, run.stdout
+    assert workspace.path("report.html").stat().st_size > 10_000
