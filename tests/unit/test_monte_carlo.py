@@ -65,3 +65,16 @@ def test_a_dtype_that_numpy_lacks_is_a_row_with_a_reason():
     (row,) = run(replace(CELL, dtype="bfloat16"))
     assert "bfloat16" in row.measurement.skipped
     assert row.measurement.value is None
+
+
+def test_a_row_too_wide_to_draw_is_a_row_with_a_reason():
+    (row,) = run(replace(CELL, numbers_per_row=2**26))
+    assert "67108864 numbers" in row.measurement.skipped
+
+
+def test_long_runs_of_blocks_keep_few_moments(monkeypatch):
+    monkeypatch.setattr("attention_scaling.sampling.streams.MOST_RUNS", 2)
+    rows = run(CELL)
+    assert [row.run for row in rows] == [0, 1]
+    assert sum(row.moments.count for row in rows) == CELL.samples
+    assert shards.merged(run(CELL, Shard(1, 2)) + run(CELL, Shard(0, 2))) == shards.merged(rows)

@@ -5,13 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_scaling.errors import UserError
-from attention_scaling.sampling.streams import Shard, block_seed, block_sizes
+from attention_scaling.sampling.streams import (
+    MOST_RUNS,
+    Shard,
+    block_seed,
+    block_sizes,
+    runs_of_blocks,
+)
 
 
 @given(st.integers(0, 500), st.integers(1, 40))
-def test_shards_partition_the_blocks_in_order(total, count):
-    blocks = [block for index in range(count) for block in Shard(index, count).blocks(total)]
-    assert blocks == list(range(total))
+def test_shards_partition_the_runs_in_order(total, count):
+    runs = [run for index in range(count) for run in Shard(index, count).share(total)]
+    assert runs == list(range(total))
 
 
 @given(st.integers(0, 10**6), st.integers(100, 2**15))
@@ -48,3 +54,15 @@ def test_a_stream_does_not_depend_on_the_process():
 def test_a_bad_shard_is_refused(text):
     with pytest.raises(UserError, match="INDEX/COUNT"):
         Shard.parse(text)
+
+
+@given(st.integers(0, 20_000))
+def test_runs_hold_all_blocks_in_order_and_are_few(blocks):
+    runs = runs_of_blocks(blocks)
+    assert [block for run in runs for block in run] == list(range(blocks))
+    assert len(runs) <= MOST_RUNS
+    assert len({len(run) for run in runs[:-1]}) <= 1
+
+
+def test_a_small_cell_has_a_run_for_each_block():
+    assert [list(run) for run in runs_of_blocks(3)] == [[0], [1], [2]]

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Moments:
-    """`count` numbers with their `mean` and `m2`, the sum of squared deviations from it."""
+    """`count` numbers with their `mean` and `m2`, the sum of squared deviations from it.
+
+    `mean` and `m2` may be scalars of an array library, so that blocks merge on the device they were drawn on.
+    """
 
     count: int = 0
     mean: float = 0.0

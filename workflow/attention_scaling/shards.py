@@ -1,4 +1,4 @@
-"""The files that experiment jobs leave: measurements, and moments by block of what is still to be merged."""
+"""The files that experiment jobs leave: measurements, and moments that are still to be merged."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from attention_scaling.tables import MEASUREMENT_SCHEMA
 SHARD_SCHEMA = pa.schema(
     [
         *MEASUREMENT_SCHEMA,
-        pa.field("block", pa.int64()),
-        pa.field("block_rows", pa.int64()),
-        pa.field("block_mean", pa.float64()),
-        pa.field("block_m2", pa.float64()),
+        pa.field("run", pa.int64()),
+        pa.field("run_rows", pa.int64()),
+        pa.field("run_mean", pa.float64()),
+        pa.field("run_m2", pa.float64()),
     ]
 )
 
@@ -28,10 +28,10 @@ _FACTS_KEY = b"job"
 
 @dataclass(frozen=True)
 class ShardRow:
-    """A measurement, or (with `block`) one block's share of a measurement whose value comes by merging."""
+    """A measurement, or (with `run`) one run of blocks towards a measurement that comes by merging."""
 
     measurement: Measurement
-    block: int | None = None
+    run: int | None = None
     moments: Moments | None = None
 
 
@@ -41,10 +41,10 @@ def write(path: Path, rows: Iterable[ShardRow], clock: provenance.JobClock) -> N
     def record(row: ShardRow) -> dict:
         moments = row.moments
         return asdict(row.measurement) | {
-            "block": row.block,
-            "block_rows": moments.count if moments else None,
-            "block_mean": moments.mean if moments else None,
-            "block_m2": moments.m2 if moments else None,
+            "run": row.run,
+            "run_rows": moments.count if moments else None,
+            "run_mean": moments.mean if moments else None,
+            "run_m2": moments.m2 if moments else None,
         }
 
     records = [record(row) for row in rows]
@@ -63,24 +63,24 @@ def _rows(table: pa.Table) -> Iterator[ShardRow]:
     for record in table.to_pylist():
         measurement = Measurement(**{name: record[name] for name in names})
         moments = None
-        if record["block"] is not None:
-            moments = Moments(record["block_rows"], record["block_mean"], record["block_m2"])
-        yield ShardRow(measurement, record["block"], moments)
+        if record["run"] is not None:
+            moments = Moments(record["run_rows"], record["run_mean"], record["run_m2"])
+        yield ShardRow(measurement, record["run"], moments)
 
 
 def merged(rows: Iterable[ShardRow]) -> list[Measurement]:
-    """All measurements, each statistic's blocks merged in the order of their numbers.
+    """All measurements, each statistic's runs merged in the order of their numbers.
 
     The rows may come in any order and from any number of shards; the result is the same to the last bit.
     """
     whole: list[Measurement] = []
-    blocks: dict[Measurement, list[tuple[int, Moments]]] = {}
+    runs: dict[Measurement, list[tuple[int, Moments]]] = {}
     for row in rows:
-        if row.block is None:
+        if row.run is None:
             whole.append(row.measurement)
         else:
-            blocks.setdefault(row.measurement, []).append((row.block, row.moments))
-    for labels, parts in blocks.items():
+            runs.setdefault(row.measurement, []).append((row.run, row.moments))
+    for labels, parts in runs.items():
         total = merge(_in_order(parts))
         # A single row has no spread to take a standard error from.
         stderr = total.stderr if total.count > 1 else None

@@ -15,7 +15,7 @@ from typing import Any
 from attention_scaling.backends import Array, Backend, Draws, UnavailableError
 from attention_scaling.measurement import Measurement
 from attention_scaling.moments import Moments, merge
-from attention_scaling.sampling.streams import Shard, block_seed, block_sizes
+from attention_scaling.sampling.streams import Shard, block_seed, block_sizes, runs_of_blocks
 from attention_scaling.shards import ShardRow
 
 PILOT_BLOCKS = 4
@@ -23,6 +23,10 @@ PILOT_BLOCKS = 4
 
 PILOT_MARGIN = 1.1
 """The variance seen in the pilot is taken this much larger, since it is an estimate itself."""
+
+
+LARGEST_ROW = 2**25
+"""Most numbers of one row, 256 MB in float64: a wider row would break the bound on a job's memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +83,9 @@ def run_cell(
     shard: Shard,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> Iterator[ShardRow]:
-    """Draw this shard's blocks of `cell`: a row for each statistic and block.
+    """Draw this shard's part of `cell`: a row for each statistic and run of blocks.
 
-    `advance` is told the rows of each block done. A dtype that the backend lacks gives one row with the reason.
+    `advance` is told the rows of each block done. A cell that cannot be drawn gives one row with the reason.
     """
     labels = Measurement(
         experiment=experiment,
@@ -96,14 +100,12 @@ def run_cell(
         distribution=cell.distribution,
         cell=cell.cell,
     )
-    try:
-        backend.dtype(cell.dtype)
-    except UnavailableError as reason:
+    if (reason := _why_not(cell, backend)) is not None:
         if shard.index == 0:
-            yield ShardRow(replace(labels, quantity="all", skipped=str(reason)))
+            yield ShardRow(replace(labels, quantity="all", skipped=reason))
         return
 
-    def block(index: int, rows: int) -> dict[Statistic, tuple[Array, Array]]:
+    def block(index: int, rows: int) -> dict[Statistic, Moments]:
         draws = backend.draws(block_seed(seed, experiment, cell.label, index))
         moments = _block_moments(sample, settings, cell, backend, draws, rows)
         advance(rows)
@@ -113,12 +115,16 @@ def run_cell(
     capped = None
     if cell.target_stderr is not None:
         sizes, capped = _planned_sizes(cell, backend, sizes, block)
-    found: dict[Statistic, list[tuple[int, Array, Array]]] = {}
-    mine = shard.blocks(len(sizes))
-    for index in mine:
-        for statistic, (mean, m2) in block(index, sizes[index]).items():
-            found.setdefault(statistic, []).append((index, mean, m2))
-    for statistic, blocks in found.items():
+    runs = runs_of_blocks(len(sizes))
+    found: dict[Statistic, list[tuple[int, Moments]]] = {}
+    for run in shard.share(len(runs)):
+        total: dict[Statistic, Moments] = {}
+        for index in runs[run]:
+            for statistic, moments in block(index, sizes[index]).items():
+                total[statistic] = total.get(statistic, Moments()) + moments
+        for statistic, moments in total.items():
+            found.setdefault(statistic, []).append((run, moments))
+    for statistic, moments_by_run in found.items():
         row = replace(
             labels,
             quantity=statistic.quantity,
@@ -127,14 +133,28 @@ def run_cell(
             unit=statistic.unit,
             note=capped,
         )
-        for index, mean, m2 in blocks:
-            yield ShardRow(row, index, Moments(sizes[index], float(mean), float(m2)))
+        for run, moments in moments_by_run:
+            yield ShardRow(row, run, _on_host(moments))
+
+
+def _why_not(cell: Cell, backend: Backend) -> str | None:
+    """Why a cell cannot be drawn on this backend; None where it can."""
+    if cell.numbers_per_row > LARGEST_ROW:
+        return (
+            f"one row holds {cell.numbers_per_row} numbers when it is drawn {cell.method}; "
+            f"at most {LARGEST_ROW} are drawn at once"
+        )
+    try:
+        backend.dtype(cell.dtype)
+    except UnavailableError as reason:
+        return str(reason)
+    return None
 
 
 def _block_moments(
     sample: Sample, settings: Any, cell: Cell, backend: Backend, draws: Draws, rows: int
-) -> dict[Statistic, tuple[Array, Array]]:
-    """Mean and sum of squared deviations of each statistic over a block, left on the device.
+) -> dict[Statistic, Moments]:
+    """The moments of each statistic over a block, as scalars that stay on the device.
 
     The block is drawn tile by tile, so that what a row holds stays in cache; only one number a row is kept.
     """
@@ -150,15 +170,19 @@ def _block_moments(
         values = parts[0] if len(parts) == 1 else xp.concat(parts)
         mean = xp.mean(values)
         values = values - mean
-        moments[statistic] = mean, xp.sum(values * values)
+        moments[statistic] = Moments(rows, mean, xp.sum(values * values))
     return moments
+
+
+def _on_host(moments: Moments) -> Moments:
+    return Moments(moments.count, float(moments.mean), float(moments.m2))
 
 
 def _planned_sizes(
     cell: Cell,
     backend: Backend,
     sizes: list[int],
-    block: Callable[[int, int], dict[Statistic, tuple[Array, Array]]],
+    block: Callable[[int, int], dict[Statistic, Moments]],
 ) -> tuple[list[int], str | None]:
     """The blocks that bring the target quantity to its standard error, foreseen from the first few.
 
@@ -167,13 +191,12 @@ def _planned_sizes(
     """
     pilot: list[Moments] = []
     for index, rows in enumerate(sizes[:PILOT_BLOCKS]):
-        moments = block(index, rows)
-        mean, m2 = next(
-            pair
-            for statistic, pair in moments.items()
+        of_target = (
+            moments
+            for statistic, moments in block(index, rows).items()
             if statistic.quantity == cell.target_quantity
         )
-        pilot.append(Moments(rows, float(mean), float(m2)))
+        pilot.append(_on_host(next(of_target)))
     needed_rows = PILOT_MARGIN * merge(pilot).variance / cell.target_stderr**2
     needed = max(1, math.ceil(needed_rows / backend.block_rows))
     if needed <= len(sizes):

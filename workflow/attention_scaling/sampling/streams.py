@@ -1,8 +1,10 @@
-"""Streams of random numbers by block, and shards as ranges of blocks.
+"""Streams of random numbers by block, runs of blocks, and shards as ranges of runs.
 
 A cell's samples come in blocks of a fixed number of rows. Block b draws from a stream of its own, named by the
 study's seed, the experiment, the cell's labels and b, so a block holds the same numbers whichever job draws it,
-in whatever order, and a larger study begins with the blocks of the smaller one.
+in whatever order, and a larger study begins with the blocks of the smaller one. What is kept of a cell is the
+moments of each run of neighbouring blocks; there are never more than `MOST_RUNS` of them, so what a job holds
+and stores does not grow with the samples.
 """
 
 from __future__ import annotations
@@ -31,6 +33,16 @@ def block_sizes(samples: int, block_rows: int) -> list[int]:
     return [block_rows] * whole + ([rest] if rest else [])
 
 
+MOST_RUNS = 1024
+"""Most runs of blocks in a cell: more than the shards anyone will want for one, few enough to keep."""
+
+
+def runs_of_blocks(blocks: int) -> list[range]:
+    """Blocks 0 to `blocks` - 1 cut into runs, all of one length but the last: decided by their number alone."""
+    length = -(-blocks // MOST_RUNS)
+    return [range(start, min(start + length, blocks)) for start in range(0, blocks, max(1, length))]
+
+
 @dataclass(frozen=True)
 class Shard:
     """The part `index` of `count` parts of a study."""
@@ -46,6 +58,6 @@ class Shard:
             raise UserError(f"shard {text!r}: allowed is INDEX/COUNT with 0 <= INDEX < COUNT")
         return cls(int(index), int(count))
 
-    def blocks(self, total: int) -> range:
-        """This shard's blocks out of `total`, neighbours together, sizes differing by one at most."""
+    def share(self, total: int) -> range:
+        """This shard's part of `total` runs, neighbours together, sizes differing by one at most."""
         return range(total * self.index // self.count, total * (self.index + 1) // self.count)
