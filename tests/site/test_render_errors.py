@@ -1,3 +1,4 @@
+import errno
 import shutil
 from pathlib import Path
 
@@ -86,7 +87,9 @@ def test_bad_front_matter_is_refused(project: Path, standing: Path, text: str, c
 
 def test_code_and_text_between_formulas_may_hold_variables(project: Path, tmp_path: Path) -> None:
     (project / "good.qmd").write_text(
-        FRONT_MATTER + "`$x` {{< var study.slope >}} `y$`, $a$ = {{< var study.slope >}} > $b$.\n\n"
+        FRONT_MATTER
+        + "$$a$$ {{< var study.slope >}} $$b$$\n\n($a$; {{< var study.slope >}} ($b$)).\n\n"
+        "`$x` {{< var study.slope >}} `y$`, $a$ = {{< var study.slope >}} > $b$.\n\n"
         "```bash\n# comment {{< var study.slope >}}\necho $x {{< var study.slope >}} $y\n```\n",
         encoding="utf-8",
     )
@@ -98,6 +101,8 @@ def test_code_and_text_between_formulas_may_hold_variables(project: Path, tmp_pa
     ("file", "old", "new", "cause"),
     [
         ("_quarto.yml", "- figures.qmd", "- absent.qmd", "navigation names no page: _quarto.yml"),
+        ("_quarto.yml", "- ledger.qmd", "- text: Ledger", "navigation entry without href"),
+        ("_quarto.yml", "text: <script", "- gone.html #", "_quarto.yml: gone.html: No such file"),
         ("_quarto.yml", "title: Fixture site", "subtitle: x", "website without a title"),
         ("_quarto.yml", "website:", "website: [", "unreadable YAML: .*_quarto.yml"),
         (
@@ -150,10 +155,16 @@ def test_a_swap_that_fails_puts_the_old_site_back(
 
     def refuse(self: Path, target: Path) -> Path:
         if self.name == "_site.new":
-            raise OSError("refused")
+            raise OSError(errno.EACCES, "refused", str(self))
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(OSError, match="refused"):
+    with pytest.raises(UserError, match="site cannot be written: .*_site.new: refused"):
         render(project, standing, "pandoc")
     assert_stands(standing)
+
+
+def test_a_place_that_cannot_be_written_is_one_line(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match="site cannot be written: .*: Not a directory"):
+        render(project, tmp_path / "file" / "site", "pandoc")

@@ -145,6 +145,17 @@ def test_the_frame_marks_the_page_and_its_neighbours(site: Path) -> None:
     assert page.select_one("a[rel=next]")["href"] == "blocks.html"
 
 
+def test_a_page_with_the_same_title_as_the_site_is_named_once(
+    project: Path, tmp_path: Path
+) -> None:
+    page = project / "tables.qmd"
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("title: Tables", "title: Fixture site")
+    )
+    render(project, tmp_path / "site", "pandoc")
+    assert text(read(tmp_path / "site", "tables.html").title) == "Fixture site"
+
+
 def test_only_what_pages_name_is_copied(project: Path, tmp_path: Path) -> None:
     (project / "_generated/figures/unused.svg").write_text("<svg/>", encoding="utf-8")
     render(project, tmp_path / "site", "pandoc")

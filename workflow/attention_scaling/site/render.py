@@ -36,14 +36,16 @@ def render(project: Path, output: Path, engine: str = "auto") -> RenderResult:
         raise UserError(f"unknown engine: {engine}: allowed are {', '.join(ENGINES)}")
     loaded = load_project(project)
     fresh = output.with_name(f"{output.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
     try:
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
         name, version = _render_with(engine, loaded, fresh)
         # GitHub Pages would leave out folders with a leading underscore otherwise.
         (fresh / ".nojekyll").touch()
         _require_sound(loaded, fresh)
         _replace(output, fresh)
+    except OSError as error:
+        raise UserError(f"site cannot be written: {error.filename}: {error.strerror}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return RenderResult(name, version, tuple(page.href for page in loaded.pages))

@@ -16,22 +16,22 @@ from attention_scaling.errors import UserError
 _SHORTCODE = re.compile(r"(?<!\{)\{\{<\s*(.*?)\s*>\}\}")
 _INCLUDE = re.compile(r"^\{\{<\s*include\s+(\S+)\s*>\}\}[ \t]*$", re.MULTILINE)
 _CODE = re.compile(r"^(```+).*?^\1|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+# What is a formula to Pandoc, read from the start of the text, code aside.
+_FORMULA = r"\$\$.+?\$\$|(?<!\\)\$(?!\s)(?:(?!\n\n)[^$])+?(?<!\s)\$(?!\d)"
 # Where Quarto leaves a variable as it stands, or shows a placeholder for it, and what to write instead.
 _UNPORTABLE = (
     (
-        re.compile(
-            r"\$\$[^$]*?\{\{<[^$]*\$\$|(?<![\\$])\$(?!\s)[^$\n]*?\{\{<[^$\n]*(?<!\s)\$(?!\d)"
-        ),
+        re.compile(_FORMULA, re.DOTALL),
         "variable inside a formula",
         "put it after the formula, as text",
     ),
     (
-        re.compile(r"^#+ (?![^\n]*\{#)[^\n]*\{\{<[^\n]*", re.MULTILINE),
+        re.compile(r"^#+ (?!.*\{#).*$", re.MULTILINE),
         "variable in a heading without an id",
         "end the heading with {#its-id}",
     ),
     (
-        re.compile(r"^:::[^\n]*\{\{<[^\n]*", re.MULTILINE),
+        re.compile(r"^:::.*$", re.MULTILINE),
         "variable in the attributes of a block",
         "give a callout its title as a heading",
     ),
@@ -74,9 +74,9 @@ def expand(project: Path, page: str, variables: Mapping[str, str]) -> str:
     text = _include(project, Path(page), page, ())
     prose = _CODE.sub("", text)
     for pattern, what, instead in _UNPORTABLE:
-        found = pattern.search(prose)
-        if found:
-            raise UserError(f"{what}: {page}: {found[0]}: {instead}")
+        for found in pattern.findall(prose):
+            if "{{<" in found:
+                raise UserError(f"{what}: {page}: {found}: {instead}")
     return substitute(text, variables, page)
 
 

@@ -28,6 +28,8 @@ def page_variables(project: Project, page: Page) -> dict[str, Any]:
                 "text": escape(str(item.get("section", item.get("text", "")))),
                 "items": [entry(child) for child in item["contents"]],
             }
+        if "href" not in item:
+            raise UserError(f"navigation entry without href or contents: _quarto.yml: {dict(item)}")
         target = str(item["href"])
         if target.endswith(".qmd") and target not in pages:
             raise UserError(f"navigation names no page: _quarto.yml: {target}: no such file")
@@ -45,7 +47,9 @@ def page_variables(project: Project, page: Page) -> dict[str, Any]:
     sidebar = entries("sidebar", "contents")
     return {
         "lang": escape(str(project.config.get("lang", "en"))),
-        "window-title": escape(f"{page.title} – {site_title}"),
+        "window-title": escape(
+            site_title if page.title == site_title else f"{page.title} – {site_title}"
+        ),
         "site-title": escape(site_title),
         "summary": escape(str(page.meta.get("description") or website.get("description") or "")),
         "favicon": escape(str(website.get("favicon", ""))),
@@ -91,7 +95,10 @@ def _links(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _included(project: Project, item: str | Item) -> str:
     if isinstance(item, Mapping):
         return str(item["text"])
-    return (project.root / item).read_text(encoding="utf-8")
+    try:
+        return (project.root / item).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"file cannot be read: _quarto.yml: {item}: {error.strerror}") from error
 
 
 def _list(value: Any) -> list[Any]:
