@@ -6,7 +6,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
-from attention_scaling.figures.slices import Tables, exact, picked, sampled, shown_keys, whole
+from attention_scaling.figures.slices import (
+    Tables,
+    curve,
+    exact,
+    picked,
+    sampled,
+    shown_keys,
+    whole,
+)
 from attention_scaling.figures.wording import count, course, listing
 
 CORRELATIONS = 5
@@ -49,8 +57,8 @@ def alt_text(tables: Tables) -> str:
     rho = inner[-1]
     courses = []
     for divisor in PANELS:
-        rows = sampled(table[(table["divisor"] == divisor) & (table["rho"] == rho)])
-        means = list(rows.groupby("d_k")["value"].mean().sort_index())
+        rows = table[(table["divisor"] == divisor) & (table["rho"] == rho)]
+        means = list(curve(rows)["value"])
         if means:
             where = "root of d_k" if divisor == "root" else "width d_k"
             courses.append(f"over the {where} it {course(means)}")

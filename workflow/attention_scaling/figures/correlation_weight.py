@@ -8,7 +8,9 @@ from matplotlib.figure import Figure
 from attention_scaling.figures import style
 from attention_scaling.figures.slices import (
     Tables,
+    curve,
     divisors,
+    exact,
     picked,
     sampled,
     shown_keys,
@@ -20,7 +22,7 @@ CORRELATIONS = 5
 
 
 def _table(tables: Tables) -> pd.DataFrame:
-    table = sampled(tables.rows("correlation", "aligned_weight"))
+    table = tables.rows("correlation", "aligned_weight")
     return table[table["n_keys"] == shown_keys(table)]
 
 
@@ -33,20 +35,19 @@ def draw(tables: Tables) -> Figure:
     table = _table(tables)
     correlations = _correlations(table)
     looks = style.series_looks([rf"$\rho$ = {rho:g}" for rho in correlations])
-    rows = -(-(len(looks) + 2) // 4)
+    rows = -(-(len(looks) + 3) // 4)
     shown = divisors(table)
     drawn, panels = style.figure(len(shown), height=1.7, legend_rows=rows, titles=True)
     for axes, divisor in zip(panels, shown, strict=True):
         axes.set_title(style.DIVISOR_LOOKS[divisor].label)
         for rho, look in zip(correlations, looks, strict=True):
             rows = table[(table["divisor"] == divisor) & (table["rho"] == rho)]
-            style.points(axes, rows, look)
-            means = rows.groupby("d_k", as_index=False)["value"].mean()
-            style.curve(axes, means, look)
+            style.curve(axes, curve(rows), look)
+            style.points(axes, sampled(rows), look)
         style.width_axis(axes, whole(table, "d_k"), label=axes is panels[-1])
         axes.set_ylim(0, 1.04)
         axes.set_ylabel("aligned weight")
-    style.legend(drawn, looks, table, columns=4, exact=False)
+    style.legend(drawn, looks, sampled(table), columns=4, exact=len(exact(table)) > 0)
     return drawn
 
 
@@ -58,8 +59,7 @@ def alt_text(tables: Tables) -> str:
     courses = []
     for divisor in divisors(table):
         rows = table[(table["divisor"] == divisor) & (table["rho"] == rho)]
-        means = list(rows.groupby("d_k")["value"].mean().sort_index())
-        courses.append(f"{DIVISOR_WORDS[divisor]} it {course(means)}")
+        courses.append(f"{DIVISOR_WORDS[divisor]} it {course(list(curve(rows)['value']))}")
     return (
         f"Weight of the aligned key over width among {shown_keys(table)} keys. For rho = {rho:g} from width "
         f"{widths[0]} to {widths[-1]}: {', '.join(courses)}."
@@ -70,8 +70,9 @@ def caption(tables: Tables) -> str:
     """What is drawn, from how many rows."""
     table = _table(tables)
     n_keys = shown_keys(table)
+    lines = "exact" if len(exact(table)) else "joining the points"
     return (
         f"Mean weight of the aligned key among {n_keys} keys, for $\\rho$ of "
         f"{listing([f'{rho:g}' for rho in _correlations(table)])}. {count(int(table['samples'].max()))} rows a "
-        f"point, bars of two standard errors; lines join the points. The even share is {short(1 / n_keys)}."
+        f"point, bars of two standard errors; lines: {lines}. The even share is {short(1 / n_keys)}."
     )

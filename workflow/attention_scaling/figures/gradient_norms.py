@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
-from attention_scaling.figures.slices import Tables, divisors, sampled, shown_keys, whole
+from attention_scaling.figures.slices import Tables, curve, divisors, sampled, shown_keys, whole
 from attention_scaling.figures.wording import DIVISOR_WORDS, count, course
 
 PANELS = {"gradient_ratio_query": "at $W_Q$", "gradient_ratio_key": "at $W_K$"}
@@ -26,7 +26,7 @@ def draw(tables: Tables) -> Figure:
         for divisor in divisors(table):
             rows, look = table[table["divisor"] == divisor], style.DIVISOR_LOOKS[divisor]
             style.points(axes, rows, look)
-            style.curve(axes, rows.groupby("d_k", as_index=False)["value"].mean(), look)
+            style.curve(axes, curve(rows), look)
         style.decades(axes)
         style.width_axis(axes, whole(table, "d_k"), label=axes is panels[-1])
         axes.set_ylabel("gradient (ratio)")
@@ -41,8 +41,8 @@ def alt_text(tables: Tables) -> str:
     widths = whole(table, "d_k")
     courses = []
     for divisor in divisors(table):
-        means = table[table["divisor"] == divisor].groupby("d_k")["value"].mean().sort_index()
-        courses.append(f"{DIVISOR_WORDS[divisor]} it {course(list(means))}")
+        means = list(curve(table[table["divisor"] == divisor])["value"])
+        courses.append(f"{DIVISOR_WORDS[divisor]} it {course(means)}")
     return (
         f"Norm of the gradient over that of the root-scaled head, logarithmic, over width {widths[0]} to "
         f"{widths[-1]}, for the query's and the key's projection. At the query's: {', '.join(courses)}."

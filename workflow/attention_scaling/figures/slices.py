@@ -81,6 +81,16 @@ def sampled(table: pd.DataFrame) -> pd.DataFrame:
     return collapsed if len(collapsed) else table
 
 
+def curve(table: pd.DataFrame) -> pd.DataFrame:
+    """A quantity over the widths, columns d_k and value: exact where that is known, else as measured.
+
+    Measured values are averaged over the backends.
+    """
+    known = exact(table)
+    rows = known if len(known) else sampled(table)
+    return rows.groupby("d_k", as_index=False)["value"].mean()
+
+
 def whole(table: pd.DataFrame, column: str) -> list[int]:
     """The values of a column of whole numbers, each once, in order."""
     return sorted(int(value) for value in table[column].dropna().unique())

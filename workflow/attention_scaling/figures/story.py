@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 from attention_scaling.figures import style
 from attention_scaling.figures.slices import (
     Tables,
+    curve,
     divisors,
-    exact,
     sampled,
     shown_keys,
     whole,
@@ -42,7 +42,7 @@ def draw(tables: Tables) -> Figure:
         axes.set_ylim(0, 1.04)
         for divisor in divisors(table):
             rows, look = table[table["divisor"] == divisor], style.DIVISOR_LOOKS[divisor]
-            style.curve(axes, exact(rows), look)
+            style.curve(axes, curve(rows), look)
             style.points(axes, sampled(rows), look)
         style.width_axis(axes, whole(table, "d_k"), label=axes is panels[-1])
         for d_k, value in printed(tables.verdicts, key[1], n_keys):
@@ -87,13 +87,10 @@ def alt_text(tables: Tables) -> str:
             continue
         n_keys = shown_keys(table)
         table = table[table["n_keys"] == n_keys]
-        known = exact(table)
-        table = known if len(known) else sampled(table)
         courses = [
             f"{DIVISOR_WORDS[divisor]} "
-            + course(list(rows.groupby("d_k")["value"].mean().sort_index()))
+            + course(list(curve(table[table["divisor"] == divisor])["value"]))
             for divisor in divisors(table)
-            for rows in [table[table["divisor"] == divisor]]
         ]
         widths = whole(table, "d_k")
         parts.append(

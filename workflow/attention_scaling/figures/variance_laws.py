@@ -7,13 +7,7 @@ from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
 from attention_scaling.figures.slices import Tables, sampled, whole, words
-from attention_scaling.figures.wording import count, listing, short
-
-
-def law_words(law: str) -> str:
-    """The name of a law in prose."""
-    named = {"gaussian": "Gaussian", "laplace": "Laplace", "student_t": "Student's t"}
-    return named.get(law, law)
+from attention_scaling.figures.wording import count, law_words, listing, short
 
 
 def _table(tables: Tables) -> pd.DataFrame:

@@ -6,7 +6,15 @@ from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
 from attention_scaling.figures.slices import Tables, divisors, exact, sampled, whole, words
-from attention_scaling.figures.wording import DIVISOR_WORDS, count, listing, short, with_error
+from attention_scaling.figures.wording import (
+    DIVISOR_MARKUP,
+    DIVISOR_WORDS,
+    count,
+    law_words,
+    listing,
+    short,
+    with_error,
+)
 
 LAW = "gaussian"
 
@@ -36,7 +44,7 @@ def draw(tables: Tables) -> Figure:
 def _slopes(tables: Tables) -> list[str]:
     table = tables.rows("variance", "size_slope", distribution=shown_law(tables), method="derived")
     return [
-        f"{DIVISOR_WORDS[row.divisor]} {with_error(row.value, row.stderr)}"
+        f"{DIVISOR_MARKUP[row.divisor]} {with_error(row.value, row.stderr)}"
         for row in table[table["backend"] == table["backend"].min()].itertuples()
     ]
 
@@ -66,7 +74,7 @@ def caption(tables: Tables) -> str:
     slopes = _slopes(tables)
     fitted = f" Fitted slopes: {listing(slopes)}." if slopes else ""
     return (
-        f"Typical size of the score over widths, {shown_law(tables)} entries, "
+        f"Typical size of the score over widths, {law_words(shown_law(tables))} entries, "
         f"{count(int(table['samples'].max()))} pairs of query and key a point; bars of two standard errors are "
         f"smaller than the marks.{fitted}"
     )

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from attention_scaling.figures import style
 from attention_scaling.figures.slices import (
     Tables,
+    curve,
     divisors,
     exact,
     panel_keys,
@@ -59,7 +60,7 @@ class WidthPanels:
         for divisor in divisors(table):
             rows = table[table["divisor"] == divisor]
             look = style.DIVISOR_LOOKS[divisor]
-            style.curve(axes, _course(rows), look)
+            style.curve(axes, curve(rows), look)
             style.points(axes, sampled(rows), look)
         if self.limits is None:
             axes.set_ylim(0, 1.08 * math.log(max(n_keys, 2)))
@@ -74,7 +75,7 @@ class WidthPanels:
         table = table[table["n_keys"] == n_keys]
         widths = whole(table, "d_k")
         courses = [
-            f"{DIVISOR_WORDS[divisor]} it {course(list(_course(table[table['divisor'] == divisor])['value']))}"
+            f"{DIVISOR_WORDS[divisor]} it {course(list(curve(table[table['divisor'] == divisor])['value']))}"
             for divisor in divisors(table)
         ]
         return (
@@ -94,10 +95,3 @@ class WidthPanels:
             f"standard errors, mostly smaller than the mark{lines}. Thin line: {self.even_words}, "
             f"{listing([short(self.even(n_keys)) for n_keys in keys])}."
         )
-
-
-def _course(rows: pd.DataFrame) -> pd.DataFrame:
-    """A quantity over the widths: exact where that is known, else the mean over the backends."""
-    known = exact(rows)
-    rows = known if len(known) else sampled(rows)
-    return rows.groupby("d_k", as_index=False)["value"].mean()

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 DIVISOR_WORDS = {"none": "undivided", "root": "over the root of d_k", "width": "over d_k"}
 
+DIVISOR_MARKUP = {"none": "undivided", "root": "over $\\sqrt{d_k}$", "width": "over $d_k$"}
+
+MOST_PLACES = 9
+"""Decimals beyond which a value and its error are no longer written out."""
+
 STEADY = 0.05
 """A series whose values differ by at most this share of the largest counts as standing still."""
+
+
+def law_words(law: str) -> str:
+    """The name of a law in prose."""
+    named = {"gaussian": "Gaussian", "laplace": "Laplace", "student_t": "Student's t"}
+    return named.get(law, law)
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -30,6 +42,19 @@ def plain(value: float, digits: int = 6) -> str:
     return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + times + power
 
 
+def in_html(text: str) -> str:
+    """Numbers of this module with their powers as HTML."""
+    return _POWER.sub(r"<sup>\1</sup>", text)
+
+
+def in_plain_text(text: str) -> str:
+    """Numbers of this module with their powers as plain text: 10^−7."""
+    return _POWER.sub(r"^\1", text)
+
+
+_POWER = re.compile(r"\^(−?\d+)\^")
+
+
 def with_error(value: float, stderr: float | None) -> str:
     """A measured value and its standard error, both to the error's second digit: 0.3427 ± 0.0012, in one line.
 
@@ -38,6 +63,8 @@ def with_error(value: float, stderr: float | None) -> str:
     if stderr is None or math.isnan(stderr) or stderr == 0:
         return plain(value)
     places = max(0, 1 - math.floor(math.log10(stderr)))
+    if places > MOST_PLACES:
+        return f"{plain(value, MOST_PLACES)}\u00a0±\u00a0{short(stderr, 2)}"
     return f"{value:,.{places}f}\u00a0±\u00a0{stderr:.{places}f}".replace("-", "−")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from attention_scaling.atomic import write_text
 from attention_scaling.figures import REGISTRY, FigureEntry, style
 from attention_scaling.figures.slices import Tables
+from attention_scaling.figures.wording import in_plain_text
 
 ADDRESS = "/_generated/figures"
 """Where the pages find the figures, from the root of the website project."""
@@ -54,7 +55,7 @@ def missing(entry: FigureEntry, tables: Tables) -> str | None:
 
 
 def _block(entry: FigureEntry, alt_text: str, caption: str) -> str:
-    alt = alt_text.replace('"', "'")
+    alt = in_plain_text(alt_text).replace('"', "'")
     images = "\n\n".join(
         f'![]({ADDRESS}/{entry.name}-{theme}.svg){{.fig-{theme} fig-alt="{alt}"}}'
         for theme in style.THEMES

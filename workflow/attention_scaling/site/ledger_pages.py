@@ -20,7 +20,7 @@ from attention_scaling.figures.outcomes import (
     outcomes,
 )
 from attention_scaling.figures.slices import BACKEND_NAMES
-from attention_scaling.figures.wording import plain, with_error
+from attention_scaling.figures.wording import listing, plain, with_error
 from attention_scaling.ledger.models import Claim, Lesson
 from attention_scaling.site.markdown import badge, code, escape, table
 from attention_scaling.site.measurement_page import anchor
@@ -235,7 +235,7 @@ def _claim(entry: _Entry, rows: _RowFinder) -> str:
         facts.append(f"Why it differs: {escape(claim.differs)}")
     if claim.note:
         facts.append(f"Note: {escape(claim.note)}")
-    paragraphs = ["\n\n".join(facts), _verdict_table(entry, rows)]
+    paragraphs = ["\n\n".join(facts), _verdict_table(entry, rows), _reasons(entry.verdicts)]
     links = [
         link
         for link in (_figure_link(claim, f"the figure {claim.figure}"), _page_link(claim))
@@ -315,14 +315,20 @@ def _verdict_table(entry: _Entry, rows: _RowFinder) -> str:
                 plain(record["exact"], 9) if pd.notna(record["exact"]) else NOTHING,
                 _accepted(record),
                 badge(record["verdict"], outcome_of_row(record["verdict"], record["expected"])),
-                escape(record["sentence"]),
             ]
         )
-    return table(
-        ["Measured by", "Method", "Value", "Exact", "Accepted", "Verdict", "Why"],
-        "llrrlll",
-        lines,
-    )
+    headers = ["Measured by", "Method", "Value", "Exact", "Accepted", "Verdict"]
+    return table(headers, "llrrll", lines)
+
+
+def _reasons(records: list[dict[str, Any]]) -> str:
+    """Why the verdicts are what they are: a sentence for each, those that are alike once."""
+    who: dict[str, list[str]] = {}
+    for record in records:
+        who.setdefault(record["sentence"], []).append(_backend(record))
+    if len(who) == 1:
+        return escape(next(iter(who)))
+    return "\n".join(f"- {listing(names)}: {escape(sentence)}" for sentence, names in who.items())
 
 
 def _accepted(record: dict[str, Any]) -> str:

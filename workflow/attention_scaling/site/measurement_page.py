@@ -14,7 +14,7 @@ import pandas as pd
 
 from attention_scaling.experiments import REGISTRY as EXPERIMENTS
 from attention_scaling.figures.slices import BACKEND_NAMES, distances
-from attention_scaling.figures.wording import count, plain, with_error
+from attention_scaling.figures.wording import count, in_html, plain, with_error
 from attention_scaling.site.markdown import escape
 from attention_scaling.tables import CELL, EXACT_METHODS
 
@@ -127,7 +127,7 @@ def _rows(
         cells.append("" if _missing(theory) else plain(float(theory), 9))
         cells.append(_distances(records))
         row_id = anchor(experiment, first)
-        head, *others = (html.escape(str(cell)) for cell in cells)
+        head, *others = (in_html(html.escape(str(cell))) for cell in cells)
         texts = "".join(f"<td>{text}</td>" for text in others)
         # The stylesheet marks the row that holds the target of a link.
         yield f'<tr><td id="{row_id}">{head}</td>{texts}</tr>'

@@ -15,10 +15,8 @@ from attention_scaling.figures.slices import (
     shown_keys,
     whole,
 )
-from attention_scaling.figures.wording import plain, with_error
+from attention_scaling.figures.wording import DIVISOR_MARKUP, plain, with_error
 from attention_scaling.site.markdown import table
-
-DIVISOR_HEADERS = {"none": "undivided", "root": "over $\\sqrt{d_k}$", "width": "over $d_k$"}
 
 NOTHING = "–"
 
@@ -92,7 +90,7 @@ def _over_widths(rows: pd.DataFrame, caption: str, label: str) -> str:
     headers, cells = ["$d_k$"], [[str(d_k)] for d_k in widths]
     for divisor in shown:
         mine = rows[rows["divisor"] == divisor]
-        headers.append(DIVISOR_HEADERS[divisor])
+        headers.append(DIVISOR_MARKUP[divisor])
         columns = [_measured(mine, widths)]
         if with_exact:
             headers.append("exact")

@@ -32,8 +32,15 @@ from attention_scaling.figures.slices import (
     words,
     z_scores,
 )
-from attention_scaling.figures.variance_laws import law_words
-from attention_scaling.figures.wording import count, listing, percent, plain, short, with_error
+from attention_scaling.figures.wording import (
+    count,
+    law_words,
+    listing,
+    percent,
+    plain,
+    short,
+    with_error,
+)
 
 EXACT_DIGITS = 4
 
