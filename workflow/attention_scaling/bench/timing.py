@@ -27,26 +27,38 @@ class Timings:
         """The median time of one way, in seconds."""
         return statistics.median(self.seconds[way])
 
-    def ratio(self, way: str, other: str, scale: float = 1.0) -> Ratio:
-        """Time of `way` over time of `other`, round by round, times `scale`.
+    def ratios(self, way: str, other: str, scale: float = 1.0) -> list[float]:
+        """Time of `way` over time of `other`, times `scale`, of each round.
 
         Taken round by round, since a machine's speed drifts while both sides of a round feel the same.
         """
-        ratios = [
+        return [
             scale * one / another
             for one, another in zip(self.seconds[way], self.seconds[other], strict=True)
         ]
+
+    def ratio(self, way: str, other: str, scale: float = 1.0) -> Ratio:
+        """Median, least and greatest of `ratios`."""
+        ratios = self.ratios(way, other, scale)
         return Ratio(statistics.median(ratios), min(ratios), max(ratios))
 
 
-def interleaved(ways: dict[str, Callable[[], object]], rounds: int = 7) -> Timings:
-    """Run every way in turn, `rounds` times over, after one turn that does not count."""
+def interleaved(
+    ways: dict[str, Callable[[], object]],
+    rounds: int = 7,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Timings:
+    """Run every way in turn, `rounds` times over, after one turn that does not count.
+
+    `clock` gives seconds: wall time unless told. `time.process_time` leaves out what other processes take of
+    the core.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for current in range(rounds + 1):
         for name, way in ways.items():
-            start = time.perf_counter()
+            start = clock()
             way()
-            elapsed = time.perf_counter() - start
+            elapsed = clock() - start
             if current > 0:
                 seconds[name].append(elapsed)
     return Timings(seconds)
