@@ -24,6 +24,7 @@ SMALL = {
         "correlations": [0.0, 0.4],
         "widths": [4, 64],
         "key_counts": [5],
+        "aligned": ["one", "all"],
         "samples": 4000,
     },
 }

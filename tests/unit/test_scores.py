@@ -49,13 +49,15 @@ def test_independent_keys(name, d_k, n_keys):
 
 
 @pytest.mark.parametrize("name", backends.NAMES)
-@pytest.mark.parametrize("rho", [-0.5, 0.0, 0.3, 1.0])
-@pytest.mark.parametrize(("d_k", "n_keys"), [(1, 2), (16, 8), (64, 5)])
-def test_one_aligned_key(name, rho, d_k, n_keys):
+@pytest.mark.parametrize("rho", [-0.5, 0.0, 0.3, 0.95])
+@pytest.mark.parametrize(
+    ("d_k", "n_keys", "aligned"), [(1, 2, 1), (16, 8, 1), (16, 8, 8), (64, 5, 5)]
+)
+def test_aligned_keys(name, rho, d_k, n_keys, aligned):
     backend = backends.load(name)
-    cell = {"d_k": d_k, "n_keys": n_keys, "rows": ROWS, "rho": rho}
-    direct = draw(backend, scores.one_aligned_key, "direct", 3, **cell)
-    collapsed = draw(backend, scores.one_aligned_key, "collapsed", 4, **cell)
+    cell = {"d_k": d_k, "n_keys": n_keys, "rows": ROWS, "rho": rho, "aligned": aligned}
+    direct = draw(backend, scores.aligned_keys, "direct", 3, **cell)
+    collapsed = draw(backend, scores.aligned_keys, "collapsed", 4, **cell)
     assert_same_law(backend, direct, collapsed)
 
 
@@ -80,11 +82,19 @@ def test_shared_keys(name, d_k, n_keys):
 def test_moments_of_the_aligned_score_are_exact(method, rho):
     backend = backends.load("numpy")
     d_k, count = 12, 60_000
-    values = draw(
-        backend, scores.one_aligned_key, method, 9, d_k=d_k, n_keys=2, rows=count, rho=rho
-    )[0]
+    values = draw(backend, scores.aligned_keys, method, 9, d_k=d_k, n_keys=2, rows=count, rho=rho)[
+        0
+    ]
     # E = rho d_k; Var = d_k (1 + rho^2) for Gaussian entries.
     variance = d_k * (1 + rho**2)
     assert abs(values.mean() - rho * d_k) < 5 * np.sqrt(variance / count)
     spread = ((values - rho * d_k) ** 2).std() / np.sqrt(count)
     assert abs(values.var() - variance) < 5 * spread
+
+
+@pytest.mark.parametrize("method", scores.METHODS)
+def test_a_key_that_equals_its_query_scores_its_squared_length(method):
+    backend = backends.load("numpy")
+    cell = {"d_k": 16, "n_keys": 3, "rows": ROWS, "rho": 1.0}
+    values = draw(backend, scores.aligned_keys, method, 8, **cell)[0]
+    assert stats.kstest(values, stats.chi2(16).cdf).pvalue > FALSE_ALARM

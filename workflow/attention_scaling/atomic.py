@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attention_scaling.errors import UserError
@@ -24,7 +24,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        # Where nothing could be written there is nothing to remove either.
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Measurement:
     """A row of the measurement table, before pandas.
 
-    What was measured (`experiment`, `quantity`), by what (`backend`, `device`, `dtype`, `method`), in which
-    cell (the fields from `d_k` to `variant`; None where a field does not apply), and what came out.
+    What was measured (`experiment`, `quantity`), by what (`backend`, `device`, `dtype`, `method`), in which cell
+    (the fields from `d_k` to `variant`; None where a field does not apply), and what came out.
 
     `stderr` is the Monte Carlo standard error in the unit of `value`; 0 for an exact value; None where none
     can be given (a timing). `theory` is the exact value of the same quantity where one is known. A quantity

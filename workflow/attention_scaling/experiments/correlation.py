@@ -1,15 +1,18 @@
 """What a key that is aligned with its query does to the scores, over correlation, width and divisor.
 
-Key 0 is k = rho q + sqrt(1 - rho^2) z, the others are independent of q. The score of key 0 then has mean
-rho d_k, which grows like the width, not like its root: over the root it is rho sqrt(d_k), over the width rho.
-That is the argument of the Maximal Update Parametrization for dividing by d_k (Yang et al. 2022, "Tensor
-Programs V", section 2 and appendix B).
+Key 0 (or every key) is k = rho q + sqrt(1 - rho^2) z, the others are independent of q. The score of key 0
+then has mean rho d_k, which grows like the width, not like its root: over the root it is rho sqrt(d_k), over
+the width rho. That is the argument of the Maximal Update Parametrization for dividing by d_k (Yang et al. 2022,
+"Tensor Programs V", section 2 and appendix B).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from attention_scaling.backends import Array, Backend, Draws
 from attention_scaling.divisors import DIVISORS, divisor_value
@@ -23,7 +26,7 @@ from attention_scaling.experiments.fields import (
 from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.measurement import Measurement
 from attention_scaling.sampling import rows as softmax_rows
-from attention_scaling.sampling.scores import numbers_per_row, one_aligned_key
+from attention_scaling.sampling.scores import aligned_keys, numbers_per_row
 from attention_scaling.theory.moments import correlated_score_moments
 from attention_scaling.theory.softmax_means import LARGEST_RHO, LARGEST_STD, softmax_mean
 from attention_scaling.validation import StrictModel
@@ -42,6 +45,9 @@ QUANTITIES = {
     **ROW_QUANTITIES,
 }
 
+CELL_NAMES = {"one": None, "all": "all keys aligned"}
+"""The table's name for a cell by which of its keys are aligned."""
+
 
 class Settings(StrictModel):
     """Settings of the correlated-key experiment."""
@@ -50,6 +56,12 @@ class Settings(StrictModel):
     widths: Widths
     key_counts: KeyCounts
     divisors: Divisors = list(DIVISORS)
+    aligned: Annotated[
+        list[Literal["one", "all"]],
+        Field(
+            min_length=1, description="Whether one key of a row is aligned with its query, or all."
+        ),
+    ] = ["one"]
     samples: SampleSize
 
 
@@ -59,10 +71,15 @@ def exact(settings: Settings) -> Iterator[Measurement]:
         for d_k in settings.widths:
             for n_keys in settings.key_counts:
                 for divisor in settings.divisors:
-                    yield from _exact_cell(rho=rho, d_k=d_k, n_keys=n_keys, divisor=divisor)
+                    for aligned in settings.aligned:
+                        yield from _exact_cell(
+                            aligned, rho=rho, d_k=d_k, n_keys=n_keys, divisor=divisor
+                        )
 
 
-def _exact_cell(*, rho: float, d_k: int, n_keys: int, divisor: str) -> Iterator[Measurement]:
+def _exact_cell(
+    aligned: str, *, rho: float, d_k: int, n_keys: int, divisor: str
+) -> Iterator[Measurement]:
     def row(quantity: str, method: str, value: float) -> Measurement:
         return Measurement(
             experiment=NAME,
@@ -72,6 +89,7 @@ def _exact_cell(*, rho: float, d_k: int, n_keys: int, divisor: str) -> Iterator[
             d_k=d_k,
             n_keys=n_keys,
             divisor=divisor,
+            cell=CELL_NAMES[aligned],
             value=value,
             stderr=0.0,
         )
@@ -79,7 +97,9 @@ def _exact_cell(*, rho: float, d_k: int, n_keys: int, divisor: str) -> Iterator[
     moments = correlated_score_moments(d_k, rho, divisor)
     yield row("score_mean", "closed_form", moments.mean)
     yield row("score_variance", "closed_form", moments.variance)
-    # Quadrature reaches neither a key that equals its query nor the widest undivided scores.
+    # Quadrature knows one aligned key, no key that equals its query, and not the widest undivided scores.
+    if aligned == "all":
+        return
     if abs(rho) <= LARGEST_RHO and math.sqrt(d_k) / divisor_value(divisor, d_k) <= LARGEST_STD:
         for quantity in ROW_QUANTITIES:
             value = softmax_mean(quantity, n_keys=n_keys, d_k=d_k, divisor=divisor, rho=rho).value
@@ -87,7 +107,7 @@ def _exact_cell(*, rho: float, d_k: int, n_keys: int, divisor: str) -> Iterator[
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """One cell for each correlation, width and number of keys."""
+    """One cell for each correlation, width, number of keys, and choice of the aligned keys."""
     return [
         Cell(
             method="collapsed",
@@ -96,7 +116,9 @@ def cells(settings: Settings) -> list[Cell]:
             d_k=d_k,
             n_keys=n_keys,
             rho=rho,
+            cell=CELL_NAMES[aligned],
         )
+        for aligned in settings.aligned
         for rho in settings.correlations
         for d_k in settings.widths
         for n_keys in settings.key_counts
@@ -107,7 +129,7 @@ def sample(
     settings: Settings, cell: Cell, backend: Backend, draws: Draws, rows: int
 ) -> dict[Statistic, Array]:
     """The aligned score, its squared distance from its exact mean, and what the softmax makes of the row."""
-    raw = one_aligned_key(
+    raw = aligned_keys(
         backend,
         draws,
         cell.method,
@@ -115,6 +137,7 @@ def sample(
         n_keys=cell.n_keys,
         rows=rows,
         rho=cell.rho,
+        aligned=cell.n_keys if cell.cell == CELL_NAMES["all"] else 1,
     )
     found = {}
     for divisor in settings.divisors:

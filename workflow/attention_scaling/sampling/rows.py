@@ -20,10 +20,11 @@ BISECTIONS = 42
 def statistics(backend: Backend, scores: Array, names: Collection[str]) -> dict[str, Array]:
     """The statistics `names` of each row; each of the shape of `scores` without its first axis, float64.
 
-    `top_weight` is the largest weight max a; `aligned_weight` the weight of key 0; `closed_share` is 1 where it exceeds `CLOSED_WEIGHT`, else 0;
-    `capacity` is 1 - sum a^2, the trace of the softmax Jacobian; `top_derivative` is the largest a (1 - a),
-    which always stands at the largest a, since every other weight is at most 1 - max a; `entropy` is
-    -sum a log a in nats; `top_eigenvalue` is the largest eigenvalue of diag(a) - a a^T. Overwrites `scores`.
+    `top_weight` is the largest weight max a; `aligned_weight` the weight of key 0; `closed_share` is 1 where
+    the largest weight exceeds `CLOSED_WEIGHT`, else 0; `capacity` is 1 - sum a^2, the trace of the softmax
+    Jacobian; `top_derivative` is the largest a (1 - a), which always stands at the largest a, since every other
+    weight is at most 1 - max a; `entropy` is -sum a log a in nats; `top_eigenvalue` is the largest eigenvalue of
+    diag(a) - a a^T. Overwrites `scores`.
     """
     xp = backend.xp
     scores -= xp.max(scores, axis=0)

@@ -27,24 +27,32 @@ def independent_keys(
     return scores
 
 
-def one_aligned_key(
-    backend: Backend, draws: Draws, method: str, *, d_k: int, n_keys: int, rows: int, rho: float
+def aligned_keys(
+    backend: Backend,
+    draws: Draws,
+    method: str,
+    *,
+    d_k: int,
+    n_keys: int,
+    rows: int,
+    rho: float,
+    aligned: int = 1,
 ) -> Array:
-    """Raw scores where key 0 is rho q + sqrt(1 - rho^2) z and the others are independent of q.
+    """Raw scores where the first `aligned` keys are rho q + sqrt(1 - rho^2) z, the others independent of q.
 
-    Shape (n_keys, rows). Collapsed, the aligned score is rho |q|^2 + sqrt(1 - rho^2) |q| z.
+    Shape (n_keys, rows). Collapsed, an aligned score is rho |q|^2 + sqrt(1 - rho^2) |q| z.
     """
     noise = math.sqrt(1 - rho * rho)
     if method == "direct":
         query, keys = _query_and_keys(backend, draws, d_k, n_keys, rows)
-        keys[:, 0, :] *= noise
-        keys[:, 0, :] += rho * query
+        keys[:, :aligned, :] *= noise
+        keys[:, :aligned, :] += rho * query[:, None, :]
         return backend.xp.matmul(keys, query[:, :, None])[:, :, 0].T
     scores = draws.normal((n_keys, rows))
     square = draws.chi_square(d_k, (rows,))
     scores *= backend.xp.sqrt(square)
-    scores[0, :] *= noise
-    scores[0, :] += rho * square
+    scores[:aligned, :] *= noise
+    scores[:aligned, :] += rho * square
     return scores
 
 
