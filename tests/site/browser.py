@@ -29,10 +29,15 @@ class _QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *arguments: object) -> None:
+        """A browser that leaves in the middle of a file is no error."""
+
+
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
     """Serve `folder` and yield its address, which ends with a slash."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_QuietHandler, directory=str(folder)))
+    server = _Server(("127.0.0.1", 0), partial(_QuietHandler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
