@@ -34,12 +34,12 @@ LESSON = Lesson.model_validate(
 )
 
 
-def verdicts():
+def verdicts(method="direct", backends=("numpy", "torch")):
     rows = [
         Measurement(
             experiment="coins",
             quantity="mean",
-            method="direct",
+            method=method,
             backend=backend,
             d_k=8,
             divisor="root",
@@ -47,7 +47,7 @@ def verdicts():
             stderr=0.001,
             theory=0.3701,
         )
-        for backend in ("numpy", "torch")
+        for backend in backends
     ]
     return judge([LESSON], pd.DataFrame([vars(row) for row in rows]))
 
@@ -96,3 +96,10 @@ def test_a_cited_claim_names_its_source():
 def test_an_unknown_id_is_one_line_with_near_ones():
     with pytest.raises(UserError, match="claim 'x1': no such claim; there are X1-mean"):
         explain("x1", [LESSON], None, "results/m.parquet")
+
+
+def test_a_timing_is_looked_up_in_its_own_table_and_run_on_a_backend_that_measures_it():
+    judged = verdicts(method="timing", backends=["torch"])
+    story = explain("X1-mean", [LESSON], judged, "results/measurements.parquet")
+    assert 'read_parquet("results/timings.parquet")' in story
+    assert "run coins --backend torch" in story

@@ -45,6 +45,22 @@ def test_rows_come_back_as_they_were(tmp_path):
     assert list(table.columns) == tables.MEASUREMENT_SCHEMA.names
 
 
+def test_times_and_memory_leave_the_other_table_as_it_is_to_the_last_byte(tmp_path):
+    files = []
+    for folder, seconds in (("first", 0.25), ("second", 0.75)):
+        (tmp_path / folder).mkdir()
+        time, peak = (changed(method=method, value=seconds) for method in tables.VARYING_METHODS)
+        table = collected(tmp_path / folder, time, ROW, peak)
+        assert sorted(table["value"]) == sorted([ROW.value, seconds, seconds])
+        files.append(
+            [
+                (tmp_path / folder / f"measurements.{kind}").read_bytes()
+                for kind in ("parquet", "csv")
+            ]
+        )
+    assert files[0] == files[1]
+
+
 def test_the_exact_value_of_a_cell_is_put_beside_every_measured_one(tmp_path):
     exact = changed(method="quadrature", value=0.49, stderr=0.0)
     other_cell = changed(d_k=8, value=0.7)

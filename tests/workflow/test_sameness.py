@@ -1,4 +1,7 @@
-"""The same study gives the same bytes, however it is cut up and run."""
+"""The same study gives the same measurements to the last byte, however it is cut up and run.
+
+Times and peaks of memory are not among them: they have a table of their own, and the verdicts about them vary.
+"""
 
 TABLES = ("results/staged/measurements.parquet", "results/staged/measurements.csv")
 

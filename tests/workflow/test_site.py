@@ -15,7 +15,7 @@ def test_the_site_offers_the_tables_that_it_was_made_from(finished):
     offered = {
         path.name: path.read_bytes() for path in finished.folder.glob(f"{SITE}/**/*.parquet")
     }
-    for table in ("measurements.parquet", "verdicts.parquet"):
+    for table in ("measurements.parquet", "timings.parquet", "verdicts.parquet"):
         assert offered[table] == finished.path(f"results/{table}").read_bytes()
 
 

@@ -18,8 +18,9 @@ from attention_scaling.tables import CELL, EXACT_METHODS, MEASUREMENT_SCHEMA, wr
 def collect(config: Config, files: Iterable[Path], output: Path) -> pd.DataFrame:
     """Merge the shards in `files`, add what derives from them and the exact values, and write the table.
 
-    Rows are sorted by their labels, so the table does not depend on the order of the files. Beside it goes
-    `provenance.json`, the facts about the study and all its jobs.
+    Rows are sorted by their labels, so the table does not depend on the order of the files. Beside it go
+    `timings.parquet`, with what differs from run to run, and `provenance.json`, the facts about the study and all
+    its jobs.
     """
     by_experiment: dict[str, list[shards.ShardRow]] = {}
     jobs = []

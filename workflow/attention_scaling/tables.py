@@ -1,5 +1,9 @@
 """The measurement table: its columns, and its checks on every write and read.
 
+It is two files of one schema. `measurements.parquet` is bitwise the same whenever the same study runs on the same
+machine; `timings.parquet` beside it has what no two runs measure alike, times and peaks of memory. They are
+read as one table.
+
 `MEASUREMENT_SCHEMA` (pyarrow) says which columns there are and of which type; job files are held to it as they
 are written. Where pandas is at hand anyway, the values are checked too (pandera): known words in the columns
 of words, and a value or a reason in every row.
@@ -60,8 +64,12 @@ CELL = LABELS[LABELS.index("d_k") :]
 EXACT_METHODS = ("closed_form", "enumeration", "quadrature")
 """Methods whose values carry no sampling error."""
 
+VARYING_METHODS = ("memory", "timing")
+"""Methods that give another value each time: their rows, and what derives from them, go to `timings.parquet`."""
+
 METHODS = (
     *EXACT_METHODS,
+    *VARYING_METHODS,
     "replay",
     "direct",
     "collapsed",
@@ -71,8 +79,6 @@ METHODS = (
     "arithmetic",
     "autograd",
     "counted",
-    "memory",
-    "timing",
     "trained",
     "skipped",
 )
@@ -123,14 +129,26 @@ def check_measurements(table: pd.DataFrame, where: str) -> pd.DataFrame:
         raise UserError(f"{where}: {column}: {error.check or error}{case}") from error
 
 
+def timings_path(path: Path) -> Path:
+    """Where the table of times and memory lies, for the table of measurements at `path`."""
+    return path.with_name(f"timings{path.suffix}")
+
+
 def write_measurements(table: pd.DataFrame, path: Path) -> None:
-    """Write the checked table as Parquet at `path` and, for people, as CSV beside it."""
-    write_frame(check_measurements(table, str(path)), path, MEASUREMENT_SCHEMA)
+    """Write the checked table as Parquet at `path` and, for people, as CSV beside it.
+
+    Times and memory go to `timings_path(path)`, which is written in any case.
+    """
+    table = check_measurements(table, str(path))
+    varying = table["method"].isin(VARYING_METHODS)
+    write_frame(table[varying], timings_path(path), MEASUREMENT_SCHEMA)
+    write_frame(table[~varying], path, MEASUREMENT_SCHEMA)
 
 
 def read_measurements(path: Path) -> pd.DataFrame:
-    """The measurement table at `path`, checked."""
-    return check_measurements(read_frame(path, MEASUREMENT_SCHEMA), str(path))
+    """The table at `path` together with its times and memory, checked."""
+    parts = [parquet.read(part, MEASUREMENT_SCHEMA) for part in (path, timings_path(path))]
+    return check_measurements(_frame(pa.concat_tables(parts)), str(path))
 
 
 def write_frame(table: pd.DataFrame, path: Path, schema: pa.Schema) -> None:
@@ -147,7 +165,11 @@ def write_frame(table: pd.DataFrame, path: Path, schema: pa.Schema) -> None:
 
 def read_frame(path: Path, schema: pa.Schema) -> pd.DataFrame:
     """The table at `path` with nullable columns; `UserError` where it cannot be read."""
+    return _frame(parquet.read(path, schema))
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
     import pandas as pd
 
     types = {TEXT: pd.StringDtype(), WHOLE: pd.Int64Dtype(), REAL: None, pa.bool_(): None}
-    return parquet.read(path, schema).to_pandas(types_mapper=types.get)
+    return table.to_pandas(types_mapper=types.get)

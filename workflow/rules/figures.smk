@@ -1,5 +1,5 @@
 """
-Figures, drawn from the two tables alone.
+Figures, drawn from the tables alone.
 """
 
 
@@ -7,6 +7,7 @@ rule figures:
     input:
         modules("figures.writing", *(f"figures.{name}" for name in FIGURES)),
         measurements=rules.publish.output.measurements,
+        timings=rules.publish.output.timings,
         verdicts=rules.publish.output.verdicts,
     output:
         directory("reports/_generated/figures"),

@@ -1,5 +1,8 @@
 """
-The two tables that everything else reads: the measurements, and the verdicts on the lessons' claims.
+The tables that everything else reads: the measurements, and the verdicts on the lessons' claims.
+
+The same study gives the same measurements to the last bit. Times and peaks of memory, which no two runs measure
+alike, are a table of their own beside them; every command that is given the one reads both.
 
 Snakemake deletes a job's old output before the job runs. So the tables are made in results/staged/ and take
 the place of the earlier ones together, when both are whole: a job that fails leaves a pair that fits.
@@ -13,6 +16,8 @@ rule collect:
     output:
         table="results/staged/measurements.parquet",
         csv="results/staged/measurements.csv",
+        timings="results/staged/timings.parquet",
+        timings_csv="results/staged/timings.csv",
         provenance="results/staged/provenance.json",
     log:
         "logs/collect.log",
@@ -39,6 +44,7 @@ rule judge:
         modules("ledger.loading", "ledger.judging", "ledger.verdicts"),
         ledger_files(),
         measurements=rules.collect.output.table,
+        timings=rules.collect.output.timings,
     output:
         table="results/staged/verdicts.parquet",
         csv="results/staged/verdicts.csv",
@@ -68,6 +74,8 @@ rule publish:
     output:
         measurements="results/measurements.parquet",
         measurements_csv="results/measurements.csv",
+        timings="results/timings.parquet",
+        timings_csv="results/timings.csv",
         provenance="results/provenance.json",
         verdicts="results/verdicts.parquet",
         verdicts_csv="results/verdicts.csv",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from attention_scaling.errors import UserError
 from attention_scaling.ledger.findings import number
 from attention_scaling.ledger.models import Claim, Lesson, Query
+from attention_scaling.tables import VARYING_METHODS, timings_path
 
 _WIDTH = 100
 
@@ -59,7 +61,7 @@ def explain(
         for _, row in mine.iterrows():
             lines += ["", *_verdict(row)]
     if claim.queries:
-        lines += ["", *_reproduce(claim, results)]
+        lines += ["", *_reproduce(claim, results, mine)]
     return "\n".join(lines)
 
 
@@ -98,7 +100,11 @@ def _verdict(row: pd.Series) -> list[str]:
     return lines
 
 
-def _reproduce(claim: Claim, results: str) -> list[str]:
+def _reproduce(claim: Claim, results: str, verdicts: pd.DataFrame | None) -> list[str]:
+    measured = pd.DataFrame() if verdicts is None else verdicts.dropna(subset="backend")
+    first = {} if measured.empty else measured.iloc[0]
+    varies = first.get("method") in VARYING_METHODS
+    table = timings_path(Path(results)) if varies else results
     query = claim.queries[0]
     cell = query.where.conditions()
     tests = [f"experiment == '{query.experiment}'", f"quantity == '{query.quantity}'"]
@@ -106,10 +112,10 @@ def _reproduce(claim: Claim, results: str) -> list[str]:
         f"{name} == {value!r}" if value is not None else f"{name}.isna()"
         for name, value in cell.items()
     ]
-    backend = cell.get("backend", "numpy")
+    backend = cell.get("backend") or first.get("backend", "numpy")
     return [
         "  the row of the table:",
-        f'    pandas.read_parquet("{results}").query("{" and ".join(tests)}")',
+        f'    pandas.read_parquet("{table}").query("{" and ".join(tests)}")',
         "  to measure it again, alone:",
         f"    python -m attention_scaling run {query.experiment} --backend {backend} --output "
         f"/tmp/{query.experiment}.parquet",

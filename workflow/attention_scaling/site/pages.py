@@ -17,7 +17,7 @@ from attention_scaling.site.ledger_pages import ledger_parts
 from attention_scaling.site.provenance_page import provenance_parts
 from attention_scaling.site.tables import page_tables
 
-DOWNLOADS = ("measurements", "verdicts")
+DOWNLOADS = ("measurements", "timings", "verdicts")
 """Tables that readers can download, as CSV and Parquet."""
 
 
