@@ -56,6 +56,10 @@ class Remedy:
         """The initial extra parameters for heads of leading shape `lead`, float64."""
         return {}
 
+    def bound(self, parameters: Parameters, *, d_k: int) -> Array | float | None:
+        """What no |score| of a head exceeds; None where nothing bounds them."""
+        return None
+
     def scores(self, queries: Array, keys: Array, parameters: Parameters) -> Array:
         """The scores of shape (..., T_q, T_k)."""
         raise NotImplementedError
@@ -104,6 +108,10 @@ class Normalised(Remedy):
         ones = backend.xp.ones((*lead, 1, 1), dtype=backend.dtype("float64"), device=backend.device)
         return {"gain": ones * self.initial_gain(n_keys)}
 
+    def bound(self, parameters: Parameters, *, d_k: int) -> Array:
+        """The score of a query and a key of the same direction."""
+        return array_namespace(parameters["gain"]).abs(parameters["gain"]) * self.multiplier(d_k)
+
     def scores(self, queries: Array, keys: Array, parameters: Parameters) -> Array:
         """Cosines times the gain and the multiplier."""
         gain = parameters["gain"] * self.multiplier(queries.shape[-1])
@@ -137,8 +145,12 @@ class Additive(Remedy):
 
     def scores(self, queries: Array, keys: Array, parameters: Parameters) -> Array:
         """The hidden layer of every pair, read out."""
+        xp = array_namespace(queries)
         hidden = self._hidden(queries, keys, parameters)
-        return (hidden @ parameters["read_out"][..., None, :, :])[..., 0]
+        # All pairs of a head in one product.
+        *lead, n_queries, n_keys, d_k = hidden.shape
+        pairs = xp.reshape(hidden, (*lead, n_queries * n_keys, d_k))
+        return xp.reshape(pairs @ parameters["read_out"], (*lead, n_queries, n_keys))
 
     def pullback(
         self, queries: Array, keys: Array, parameters: Parameters, d_scores: Array
@@ -165,6 +177,10 @@ class Softcapped(Remedy):
 
     inner: Remedy
     cap: float
+
+    def bound(self, parameters: Parameters, *, d_k: int) -> float:
+        """The cap."""
+        return self.cap
 
     def scores(self, queries: Array, keys: Array, parameters: Parameters) -> Array:
         """The inner scores, capped."""
