@@ -14,8 +14,8 @@ class Measurement:
 
     `stderr` is the Monte Carlo standard error in the unit of `value`; 0 for an exact value; None where none
     can be given (a timing). `theory` is the exact value of the same quantity where one is known. A quantity
-    that could not be measured has `value=None` and says why in `skipped`. `note` is what a reader must know about a
-    value that is there, such as a precision that was aimed at and not reached.
+    that could not be measured has `value=None` and says why in `skipped`. `note` is what a reader must know
+    about a value that is there, such as a precision that was aimed at and not reached.
     """
 
     experiment: str
