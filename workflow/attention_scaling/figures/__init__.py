@@ -1,7 +1,8 @@
 """The figures of the site: one module each, drawn from the measurement table and the verdicts alone.
 
 A figure's module defines `draw(tables)`, the matplotlib figure; `alt_text(tables)`, what it shows in words; and
-`caption(tables)`, Markdown. All numbers in them are computed from the tables. `style` holds what the figures
+`caption(tables)`, Markdown; where the registry cannot say whether there is anything to draw, also
+`drawable(tables)`. All numbers in them are computed from the tables. `style` holds what the figures
 share in looks, `slices` what they share in selecting rows, `writing` puts them on disk.
 
 The registry names the modules without importing them, so that listing the figures costs no matplotlib. A new

@@ -12,6 +12,7 @@ from attention_scaling.figures.slices import (
     exact,
     picked,
     sampled,
+    samples,
     shown_keys,
     whole,
 )
@@ -72,9 +73,8 @@ def alt_text(tables: Tables) -> str:
 def caption(tables: Tables) -> str:
     """What is drawn, from how many rows."""
     table = _table(tables)
-    rows = int(sampled(table)["samples"].max())
     return (
         f"Mean score of a key whose entries correlate with the query's, for $\\rho$ of "
         f"{listing([f'{rho:g}' for rho in _correlations(table)])}. Lines: $\\rho\\sqrt{{d_k}}$ over the root, "
-        f"$\\rho$ over the width. {count(rows)} rows a point, bars of two standard errors."
+        f"$\\rho$ over the width. {count(samples(table))} rows a point, bars of two standard errors."
     )

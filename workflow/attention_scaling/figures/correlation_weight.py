@@ -13,6 +13,7 @@ from attention_scaling.figures.slices import (
     exact,
     picked,
     sampled,
+    samples,
     shown_keys,
     whole,
 )
@@ -73,6 +74,6 @@ def caption(tables: Tables) -> str:
     lines = "exact" if len(exact(table)) else "joining the points"
     return (
         f"Mean weight of the aligned key among {n_keys} keys, for $\\rho$ of "
-        f"{listing([f'{rho:g}' for rho in _correlations(table)])}. {count(int(table['samples'].max()))} rows a "
+        f"{listing([f'{rho:g}' for rho in _correlations(table)])}. {count(samples(table))} rows a "
         f"point, bars of two standard errors; lines: {lines}. The even share is {short(1 / n_keys)}."
     )

@@ -6,7 +6,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
-from attention_scaling.figures.slices import Tables, curve, divisors, sampled, shown_keys, whole
+from attention_scaling.figures.slices import (
+    Tables,
+    curve,
+    divisors,
+    sampled,
+    samples,
+    shown_keys,
+    whole,
+)
 from attention_scaling.figures.wording import DIVISOR_WORDS, count, course
 
 PANELS = {"gradient_ratio_query": "at $W_Q$", "gradient_ratio_key": "at $W_K$"}
@@ -15,6 +23,11 @@ PANELS = {"gradient_ratio_query": "at $W_Q$", "gradient_ratio_key": "at $W_K$"}
 def _table(tables: Tables, quantity: str) -> pd.DataFrame:
     table = sampled(tables.rows("gradient", quantity))
     return table[table["n_keys"] == shown_keys(table)]
+
+
+def drawable(tables: Tables) -> bool:
+    """Whether any head was drawn: the figure has nothing else."""
+    return len(_table(tables, "gradient_ratio_query")) > 0
 
 
 def draw(tables: Tables) -> Figure:
@@ -55,6 +68,6 @@ def caption(tables: Tables) -> str:
     return (
         f"Frobenius norm of the gradient at the projections of a fresh head with {shown_keys(table)} "
         f"positions, relative to the same head with root-scaled scores. Means over "
-        f"{count(int(table['samples'].max()))} heads a point, bars of two standard errors; "
+        f"{count(samples(table))} heads a point, bars of two standard errors; "
         f"lines join the points."
     )

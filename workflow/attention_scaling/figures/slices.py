@@ -115,6 +115,11 @@ def shown_keys(table: pd.DataFrame) -> int | None:
     return LESSON_KEYS if LESSON_KEYS in counts else counts[len(counts) // 2]
 
 
+def samples(table: pd.DataFrame) -> int:
+    """The most samples that a Monte Carlo value of the table stands on; 0 where there is none."""
+    return int(sampled(table)["samples"].max()) if len(sampled(table)) else 0
+
+
 def picked(values: list, limit: int) -> list:
     """At most `limit` of the values, evenly picked, first and last among them."""
     if len(values) <= limit:

@@ -14,6 +14,7 @@ from attention_scaling.figures.slices import (
     curve,
     divisors,
     sampled,
+    samples,
     shown_keys,
     whole,
 )
@@ -102,12 +103,11 @@ def alt_text(tables: Tables) -> str:
 def caption(tables: Tables) -> str:
     """What is drawn."""
     table = tables.rows("saturation", "top_weight")
-    rows = sampled(table)["samples"]
-    drawn = f"Points are means of {count(int(rows.max()))} rows; " if len(rows) else ""
     marks = "Stars: what the lessons print. " if printed_anywhere(tables) else ""
     return (
         f"What becomes of a row of {shown_keys(table)} attention weights as the width grows. "
-        f"{drawn}bars of two standard errors are smaller than the marks. {marks}".strip()
+        f"Points are means of {count(samples(table))} rows; bars of two standard errors are smaller "
+        f"than the marks. {marks}".strip()
     )
 
 

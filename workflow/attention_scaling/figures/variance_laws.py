@@ -6,12 +6,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
-from attention_scaling.figures.slices import Tables, sampled, whole, words
+from attention_scaling.figures.slices import Tables, sampled, samples, whole, words
 from attention_scaling.figures.wording import count, law_words, listing, short
 
 
 def _table(tables: Tables) -> pd.DataFrame:
     return sampled(tables.rows("variance", "score_size", divisor="root"))
+
+
+def drawable(tables: Tables) -> bool:
+    """Whether any pair was drawn: the figure has nothing else."""
+    return len(_table(tables)) > 0
 
 
 def draw(tables: Tables) -> Figure:
@@ -52,7 +57,7 @@ def caption(tables: Tables) -> str:
     laws = [law_words(law) for law in words(table, "distribution")]
     return (
         f"Typical size of the score over the root of the width for {len(laws)} laws of the entries "
-        f"({listing(laws)}), all centred and of variance 1. {count(int(table['samples'].max()))} pairs a point, "
+        f"({listing(laws)}), all centred and of variance 1. {count(samples(table))} pairs a point, "
         f"bars of two standard errors; points are moved sideways a little so that all can be seen. "
         f"The line is the exact value."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
-from attention_scaling.figures.slices import Tables, divisors, exact, sampled, whole, words
+from attention_scaling.figures.slices import Tables, divisors, exact, sampled, samples, whole, words
 from attention_scaling.figures.wording import (
     DIVISOR_MARKUP,
     DIVISOR_WORDS,
@@ -70,11 +70,11 @@ def alt_text(tables: Tables) -> str:
 
 def caption(tables: Tables) -> str:
     """What is drawn, and the fitted slopes."""
-    table = sampled(tables.rows("variance", "score_size", distribution=shown_law(tables)))
+    table = tables.rows("variance", "score_size", distribution=shown_law(tables))
     slopes = _slopes(tables)
     fitted = f" Fitted slopes: {listing(slopes)}." if slopes else ""
     return (
         f"Typical size of the score over widths, {law_words(shown_law(tables))} entries, "
-        f"{count(int(table['samples'].max()))} pairs of query and key a point; bars of two standard errors are "
+        f"{count(samples(table))} pairs of query and key a point; bars of two standard errors are "
         f"smaller than the marks.{fitted}"
     )

@@ -18,6 +18,7 @@ from attention_scaling.figures.slices import (
     exact,
     panel_keys,
     sampled,
+    samples,
     shown_keys,
     whole,
 )
@@ -87,11 +88,10 @@ class WidthPanels:
         """What is drawn, from how many rows."""
         table = tables.rows(self.experiment, self.quantity)
         keys = panel_keys(table, PANELS)
-        rows = sampled(table)["samples"]
-        drawn = f"each from up to {count(int(rows.max()))} rows" if len(rows) else "none sampled"
         lines = "" if len(exact(table)) else "; lines join the points"
         return (
-            f"The {self.name} over widths, for {listing(keys)} keys. Points: means, {drawn}, with bars of two "
-            f"standard errors, mostly smaller than the mark{lines}. Thin line: {self.even_words}, "
+            f"The {self.name} over widths, for {listing(keys)} keys. Points: means of up to "
+            f"{count(samples(table))} rows, with bars of two standard errors, mostly smaller than the "
+            f"mark{lines}. Thin line: {self.even_words}, "
             f"{listing([short(self.even(n_keys)) for n_keys in keys])}."
         )

@@ -43,14 +43,14 @@ def write_all(tables: Tables, out_dir: Path, names: Iterable[str] | None = None)
 
 def missing(entry: FigureEntry, tables: Tables) -> str | None:
     """Why there is nothing to draw for a figure; None where there is."""
-    if not entry.experiment:
-        drawable = entry.module().drawable(tables)
-        return None if drawable else "this study has nothing to show here"
-    if not len(tables.rows(entry.experiment)):
+    if entry.experiment and not len(tables.rows(entry.experiment)):
         return f"this study did not run the experiment `{entry.experiment}`"
     for quantity in entry.needs:
         if not len(tables.rows(entry.experiment, quantity)):
             return f"this study did not measure `{quantity}`"
+    drawable = getattr(entry.module(), "drawable", None)
+    if drawable is not None and not drawable(tables):
+        return "this study has nothing to show here"
     return None
 
 
