@@ -14,7 +14,7 @@ from attention_scaling.measurement import Measurement
 from attention_scaling.sampling.streams import Shard
 from attention_scaling.theory.softmax_means import softmax_mean
 
-REMEDIES = remedies.Settings(widths=[8, 32, 128], key_counts=[6], samples=150, d_model=32)
+REMEDIES = remedies.Settings(widths=[8, 32, 128], key_counts=[6], samples=100, d_model=32)
 CONTINUUM = continuum.Settings(
     widths=[16, 64, 256], key_counts=[8], samples=4000, exponents=[0.5, 0.75, 1.0]
 )

@@ -66,7 +66,12 @@ class Settings(StrictModel):
     base_width: Annotated[
         PositiveInt, Field(description="Width at which the remedy `width` equals `root`.")
     ] = BASE_WIDTH
-    samples: SampleSize
+    samples: Annotated[
+        SampleSize,
+        Field(
+            description="Heads at the largest width; a width n times smaller gets sqrt(n) times as many."
+        ),
+    ]
 
 
 def exact(settings: Settings) -> Iterator[Measurement]:
@@ -91,11 +96,15 @@ def exact(settings: Settings) -> Iterator[Measurement]:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """One cell for each width and number of keys; a row is a whole head with its inputs."""
+    """One cell for each width and number of keys; a row is a whole head with its inputs.
+
+    Narrow heads are cheap and, with few terms in a score, vary more: they get more samples.
+    """
+    widest = max(settings.widths)
     return [
         Cell(
             method="direct",
-            samples=settings.samples,
+            samples=math.ceil(settings.samples * math.sqrt(widest / d_k)),
             # The hidden layer of the additive scores has d_k numbers a pair.
             numbers_per_row=(2 * settings.d_model + settings.queries * n_keys) * d_k,
             d_k=d_k,

@@ -21,8 +21,8 @@ def slopes(rows: Iterable[Measurement], quantities: Collection[str]) -> list[Mea
     """The slope of log quantity over log d_k: one `<quantity>_slope` for rows that differ in d_k alone.
 
     A least-squares line with equal weights, since errors estimated from few seeds make poor weights; its error
-    is what the standard errors of the values propagate to, an exact value's being 0. Where a value is not
-    clearly positive the row says so. Fewer than three widths give no row.
+    is what the standard errors of the values propagate to, an exact value's being 0; its samples are the fewest
+    that a value has. Where a value is not clearly positive the row says so. Fewer than three widths give no row.
     """
     lines: dict[Measurement, list[Measurement]] = {}
     for row in rows:
@@ -31,6 +31,7 @@ def slopes(rows: Iterable[Measurement], quantities: Collection[str]) -> list[Mea
                 row,
                 quantity=f"{row.quantity}_slope",
                 d_k=None,
+                samples=None,
                 value=None,
                 stderr=None,
                 unit="1",
@@ -42,6 +43,8 @@ def slopes(rows: Iterable[Measurement], quantities: Collection[str]) -> list[Mea
 
 
 def _slope(line: Measurement, points: list[Measurement]) -> Measurement:
+    samples = [point.samples for point in points if point.samples is not None]
+    line = replace(line, samples=min(samples, default=None))
     log_width = np.log([point.d_k for point in points])
     value = np.array([point.value for point in points])
     stderr = np.array([point.stderr or 0.0 for point in points])
