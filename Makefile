@@ -27,8 +27,7 @@ quick: environment ## the same with the small study of config/quick.yaml
 	@$(run) --config config/quick.yaml
 
 serve: ## show the site at http://127.0.0.1:8000/ (PORT=8000)
-	@python=$$(command -v $(python) $(PYTHON) | head -n 1) && \
-	    "$$python" -m http.server $(PORT) --bind 127.0.0.1 --directory reports/_site
+	@$(firstword $(wildcard $(python)) $(PYTHON)) setup/serve.py $(PORT)
 
 test: lint ## check the code and run all tests
 	@$(python) -m pytest $(PYTEST)

@@ -27,7 +27,8 @@ WRITTEN = (".snakemake", "logs", "results", "reports", "reports/_generated")
 CHATTER = re.compile(
     r"\s*$|\[\w{3} \w{3} .*\]$|(Select jobs to execute|Building DAG of jobs)\.\.\.$|Execute \d+ jobs"
     r"|Finished jobid: |Using (shell|workflow specific profile)|Provided cores|Rules claiming more threads"
-    r"|Touching output file|Assuming unrestricted shared filesystem|Conda environments: ignored|Complete log\(s\): "
+    r"|Touching output file|Assuming unrestricted shared filesystem|Conda environments: ignored"
+    r"|Complete log\(s\): "
 )
 
 
@@ -81,7 +82,9 @@ def tell() -> None:
         path = Path("logs", f"{log}.log")
         if path.is_file():
             print(path.read_text(encoding="utf-8").rstrip())
-    print("`make serve` shows the site; reports/_site/index.html opens without it too", flush=True)
+    print(
+        "the site is in reports/_site; `make serve` shows it at http://127.0.0.1:8000/", flush=True
+    )
 
 
 def unwritable() -> str | None:
