@@ -50,7 +50,6 @@ CONFIG: dict[str, Any] = {
         },
         "gradient": {"widths": WIDTHS, "key_counts": [32], "samples": 8},
         "precision": {"widths": [64], "key_counts": [32], "samples": 50},
-        "lesson_cells": {},
         "reconstruction": {"draws": 40_000},
     },
 }

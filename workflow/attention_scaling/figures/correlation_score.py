@@ -10,6 +10,7 @@ from attention_scaling.figures.slices import (
     Tables,
     curve,
     exact,
+    one_aligned_key,
     picked,
     sampled,
     samples,
@@ -23,7 +24,7 @@ PANELS = {"root": r"over $\sqrt{d_k}$", "width": r"over $d_k$"}
 
 
 def _table(tables: Tables) -> pd.DataFrame:
-    table = tables.rows("correlation", "score_mean")
+    table = one_aligned_key(tables, "score_mean")
     return table[(table["n_keys"] == shown_keys(table)) & table["divisor"].isin(PANELS)]
 
 

@@ -11,6 +11,7 @@ from attention_scaling.figures.slices import (
     curve,
     divisors,
     exact,
+    one_aligned_key,
     picked,
     sampled,
     samples,
@@ -23,7 +24,7 @@ CORRELATIONS = 5
 
 
 def _table(tables: Tables) -> pd.DataFrame:
-    table = tables.rows("correlation", "aligned_weight")
+    table = one_aligned_key(tables, "aligned_weight")
     return table[table["n_keys"] == shown_keys(table)]
 
 

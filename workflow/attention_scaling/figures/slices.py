@@ -69,6 +69,12 @@ class Tables:
         return table
 
 
+def one_aligned_key(tables: Tables, quantity: str | None = None) -> pd.DataFrame:
+    """The rows of the correlation experiment in which one key is aligned, not all of them."""
+    table = tables.rows("correlation", quantity)
+    return table[table["cell"].isna()]
+
+
 def exact(table: pd.DataFrame) -> pd.DataFrame:
     """The rows that hold exact values."""
     return table[table["method"].isin(EXACT_METHODS)]

@@ -11,6 +11,7 @@ from attention_scaling.figures.slices import (
     BACKEND_NAMES,
     Tables,
     exact,
+    one_aligned_key,
     sampled,
     shown_keys,
     whole,
@@ -24,7 +25,7 @@ NOTHING = "–"
 def page_tables(tables: Tables) -> dict[str, str]:
     """Markdown of each table that a page includes, by its label."""
     saturation, capacity = tables.rows("saturation"), tables.rows("capacity")
-    correlation, gradient = tables.rows("correlation"), tables.rows("gradient")
+    correlation, gradient = one_aligned_key(tables), tables.rows("gradient")
     correlations = sorted(rho for rho in correlation["rho"].dropna().unique() if 0 < rho < 1)
     aligned = correlation[correlation["rho"].isin(correlations[-1:])]
     rho = f", $\\rho$ = {correlations[-1]:g}" if correlations else ""

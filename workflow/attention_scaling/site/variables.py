@@ -26,6 +26,7 @@ from attention_scaling.figures.slices import (
     BACKEND_NAMES,
     Tables,
     exact,
+    one_aligned_key,
     sampled,
     shown_keys,
     whole,
@@ -265,13 +266,13 @@ def _softmax(tables: Tables, experiment: str, quantities: Iterable[str]) -> Vari
 
 
 def _correlation(tables: Tables) -> Variables:
-    every = tables.rows("correlation")
+    every = one_aligned_key(tables)
     n_keys = shown_keys(every)
     correlations = sorted(every["rho"].dropna().unique())
     inner = [rho for rho in correlations if 0 < rho < 1] or correlations
 
     def at(quantity: str, rho: list[float]) -> Variables:
-        rows = tables.rows("correlation", quantity)
+        rows = one_aligned_key(tables, quantity)
         return _by_divisor(rows[(rows["n_keys"] == n_keys) & rows["rho"].isin(rho)])
 
     quantities = ("score_mean", "score_variance", "aligned_weight", "capacity")
