@@ -34,8 +34,6 @@ def test_every_quantity_is_measured_and_described(rows, backend):
         "library_error",
         "forward_products",
         "backward_products",
-        "dropout_zero_share",
-        "dropout_rescale_error",
     }
     missing = set() if backend.name == "torch" else torch_alone
     assert measured == set(identities.QUANTITIES) - missing

@@ -43,11 +43,12 @@ def run_kernel(
     mask: torch.Tensor | None = None,
     causal: bool = False,
     scale: float | None = None,
+    dropout: float = 0.0,
 ) -> KernelResult:
     """Run one of `KERNELS` forward, and backward by autograd from `dO`; at most two leading dimensions.
 
-    Shapes and the meaning of the arguments are those of `attention.attention_backward`. `UserError` for arguments
-    that no kernel can take.
+    Shapes and the meaning of the arguments are those of `attention.attention_backward`; `dropout` is the share of
+    weights that PyTorch sets to zero at random. `UserError` for arguments that no kernel can take.
     """
     if kernel not in KERNELS:
         raise UserError(f"kernel {kernel!r}: allowed are {', '.join(KERNELS)}")
@@ -59,6 +60,7 @@ def run_kernel(
             output = torch.nn.functional.scaled_dot_product_attention(
                 *inputs,
                 attn_mask=None if mask is None else _four_dimensional(mask),
+                dropout_p=dropout,
                 is_causal=causal,
                 scale=scale,
             )

@@ -32,15 +32,11 @@ QUANTITIES = {
     "library_error": "largest difference of PyTorch's own kernel, output or gradient",
     "forward_products": "matrix products of the forward pass, counted by their arithmetic",
     "backward_products": "matrix products of the backward pass, counted by their arithmetic",
-    "dropout_zero_share": "share of the weights that dropout at rate 0.1 sets to zero",
-    "dropout_rescale_error": "largest error of 1/0.9 as the factor of the weights it keeps",
     "folded_error": "largest change of the output when 1/sqrt(d_k) moves into the queries",
 }
 
 SHAPE = {"queries": 5, "keys": 7, "d_k": 6, "d_v": 4}
 COUNTED = 64
-DROPOUT_RATE = 0.1
-_DROPOUT_SIZE = 512
 
 
 def measure(settings: object, backend: Backend, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -64,7 +60,6 @@ def measure(settings: object, backend: Backend, rng: np.random.Generator) -> Ite
     if backend.name == "torch":
         yield from _library(backend, rng)
         yield from _counted_products(backend)
-        yield from _dropout(backend)
 
 
 def _loss(name: str, Q: Array, K: Array, V: Array, dO: Array) -> Callable[[Any, Array], Array]:
@@ -180,31 +175,3 @@ def _counted_products(backend: Backend) -> Iterator[Measurement]:
             n_keys=COUNTED,
             theory=products,
         )
-
-
-def _dropout(backend: Backend) -> Iterator[Measurement]:
-    """With the identity matrix for values the output is the matrix of weights after dropout."""
-    import torch
-
-    size = _DROPOUT_SIZE
-    zeros = torch.zeros((1, 1, size, 1), dtype=torch.float64, device=backend.device)
-    values = torch.eye(size, dtype=torch.float64, device=backend.device)[None, None]
-    with torch.random.fork_rng(devices=[backend.device] if backend.device == "cuda" else []):
-        torch.manual_seed(1)
-        weights = torch.nn.functional.scaled_dot_product_attention(
-            zeros, zeros, values, dropout_p=DROPOUT_RATE
-        )
-    dropped = backend.to_numpy(weights) == 0
-    share, count = dropped.mean(), dropped.size
-    yield identity(
-        backend,
-        "dropout_zero_share",
-        share,
-        method="direct",
-        samples=count,
-        stderr=math.sqrt(share * (1 - share) / count),
-        theory=DROPOUT_RATE,
-    )
-    kept = backend.to_numpy(weights)[~dropped] * size
-    error = np.abs(kept * (1 - DROPOUT_RATE) - 1).max()
-    yield identity(backend, "dropout_rescale_error", error, theory=0.0)

@@ -1,4 +1,4 @@
-"""How much gradient reaches W_Q and W_K through a real head, by divisor, over widths.
+"""How much gradient reaches W_Q and W_K through a real head, by divisor, over widths; and what its scores get.
 
 A head with fresh weights reads unit-variance inputs: Q = X W_Q, K = X W_K, V = X W_V with entries of variance
 1 / d_model in each W, so queries and keys have unit-variance entries. A random upstream gradient dO comes down
@@ -7,7 +7,7 @@ its gradient compared with that of the root-scaled head.
 
 Two things act on the way: the softmax Jacobian, which closes with the width when nothing is divided, and the
 factor 1 / divisor of the chain rule behind it, which is sqrt(d_k) larger without the root. The gradient at the
-scores shows the first alone, the one at W_Q and W_K both.
+scores shows the first alone, the one at W_Q and W_K both. `score_gradients` looks at the first more closely.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from attention_scaling.attention import (
 )
 from attention_scaling.backends import Array, Backend, Draws
 from attention_scaling.divisors import DIVISORS, divisor_value
+from attention_scaling.experiments import score_gradients
 from attention_scaling.experiments.fields import KeyCounts, SampleSize, Widths
 from attention_scaling.experiments.monte_carlo import Cell, Statistic
+from attention_scaling.measurement import Measurement
 from attention_scaling.validation import StrictModel
 
 NAME = "gradient"
@@ -41,6 +43,7 @@ QUANTITIES = {
     "gradient_norm_scores": "mean Frobenius norm of the gradient at the scores",
     "gradient_ratio_scores": "mean of that norm over that of the same head, root-scaled",
     "frozen_share": "share of rows whose scores get under 1 % of the root-scaled gradient",
+    **score_gradients.QUANTITIES,
 }
 
 
@@ -51,11 +54,16 @@ class Settings(StrictModel):
     key_counts: KeyCounts
     d_model: Annotated[PositiveInt, Field(description="Width of the inputs of the head.")] = 64
     samples: SampleSize
+    score_samples: Annotated[SampleSize, Field(description="Rows of scores without a head.")] = 1000
+    tiny_key_counts: Annotated[
+        list[Annotated[int, Field(ge=2)]],
+        Field(description="Numbers of keys in rows of tiny scores."),
+    ] = [32, 128, 512, 2048]
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """One cell for each width and number of positions; a row is a whole head with its inputs."""
-    return [
+    """One cell for each width and number of positions, a row of it a whole head; and those of scores alone."""
+    heads = [
         Cell(
             method="direct",
             samples=settings.samples,
@@ -66,12 +74,17 @@ def cells(settings: Settings) -> list[Cell]:
         for n_keys in settings.key_counts
         for d_k in settings.widths
     ]
+    return heads + score_gradients.cells(
+        settings.key_counts, settings.widths, settings.tiny_key_counts, settings.score_samples
+    )
 
 
 def sample(
     settings: Settings, cell: Cell, backend: Backend, draws: Draws, rows: int
 ) -> dict[Statistic, Array]:
-    """Gradient norms of `rows` heads under each divisor."""
+    """Gradient norms of `rows` heads under each divisor, or what `rows` rows of scores get."""
+    if cell.cell is not None:
+        return score_gradients.sample(cell, backend, draws, rows)
     xp = backend.xp
     d_model = settings.d_model
     inputs = draws.normal((rows, cell.n_keys, d_model))
@@ -111,6 +124,11 @@ def sample(
         frozen = xp.astype(by_row < FROZEN_RATIO * reference_rows, xp.float64)
         found[Statistic("frozen_share", divisor)] = xp.mean(frozen, axis=1)
     return found
+
+
+def derive(settings: Settings, measurements: list[Measurement]) -> list[Measurement]:
+    """How the derivative by a tiny score falls with the number of keys."""
+    return list(score_gradients.derive(measurements))
 
 
 def _norm(xp: object, array: Array, axis: tuple[int, ...]) -> Array:
