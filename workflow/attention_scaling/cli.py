@@ -106,6 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     lesson.add_argument("action", choices=["new"])
     lesson.add_argument("name")
 
+    bench = stage("bench", _bench, "measure speed and memory as ratios, and keep them as a table")
+    bench.add_argument("groups", nargs="*", default=["sampling", "attention"])
+    bench.add_argument("--output", type=Path, default=REPORTS / "bench" / "ratios.csv")
+
     schemas = stage("schemas", _schemas, "write the JSON Schemas of config and ledger files")
     schemas.add_argument("--output", type=Path, default=Path("workflow/schemas"))
     return parser
@@ -260,6 +264,17 @@ def _lesson(options: argparse.Namespace) -> None:
 
     path = write(options.name, load_config(options.config).study.lessons)
     print(f"{path}: written; fill it in, then run `python -m attention_scaling validate`")
+
+
+def _bench(options: argparse.Namespace) -> None:
+    from attention_scaling.bench import suite
+
+    benchmarks = []
+    for benchmark in suite.run(options.groups):
+        print(suite.line(benchmark), flush=True)
+        benchmarks.append(benchmark)
+    suite.write(options.output, benchmarks)
+    print(f"{options.output}: {len(benchmarks)} benchmarks")
 
 
 def _schemas(options: argparse.Namespace) -> None:

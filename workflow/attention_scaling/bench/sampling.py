@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from attention_scaling import backends
 from attention_scaling.backends import Backend
 from attention_scaling.bench.record import Benchmark
-from attention_scaling.bench.timing import Ratio, interleaved
+from attention_scaling.bench.timing import Ratio, Timings, interleaved
 from attention_scaling.sampling import rows as softmax_rows
 from attention_scaling.sampling.scores import independent_keys, numbers_per_row, shared_keys
 from attention_scaling.theory.softmax_means import softmax_mean
@@ -61,12 +62,15 @@ def top_weights(backend: Backend, method: str, rows: int, d_k: int = D_K) -> np.
     return backend.to_numpy(backend.xp.concat(parts))
 
 
+def _timed(rounds: int = 7, **ways: Callable[[], object]) -> Timings:
+    """Core-seconds of each way, which other processes on the machine disturb least."""
+    return interleaved(ways, rounds, clock=time.process_time)
+
+
 def _against_direct(backend: Backend) -> Iterator[Benchmark]:
-    timings = interleaved(
-        {
-            "direct": lambda: top_weights(backend, "direct", DIRECT_ROWS),
-            "collapsed": lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS),
-        }
+    timings = _timed(
+        direct=lambda: top_weights(backend, "direct", DIRECT_ROWS),
+        collapsed=lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS),
     )
     # The law is the same, so the same number of rows gives the same standard error.
     yield Benchmark.ratio(
@@ -96,12 +100,10 @@ def _against_shared_keys(backend: Backend) -> Benchmark:
                 means.append(float(backend.xp.mean(found["top_weight"])))
             return np.array(means)
 
-        timings = interleaved(
-            {
-                "shared": shared,
-                "collapsed": lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS),
-            },
+        timings = _timed(
             rounds=3,
+            shared=shared,
+            collapsed=lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS),
         )
         # Queries of one set share its luck, so the spread is taken over the means of many sets.
         variance = _collapsed_set_means(backend, queries).var(ddof=1)
@@ -133,11 +135,9 @@ def _collapsed_set_means(backend: Backend, queries: int, sets: int = 2000) -> np
 
 
 def _width_independence(backend: Backend) -> Benchmark:
-    timings = interleaved(
-        {
-            "wide": lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS, d_k=1_000_000),
-            "narrow": lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS, d_k=4),
-        }
+    timings = _timed(
+        wide=lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS, d_k=1_000_000),
+        narrow=lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS, d_k=4),
     )
     return Benchmark.ratio(
         "collapsed_wide_over_narrow",
@@ -157,11 +157,9 @@ def _collapsed_floor(backend: Backend) -> Benchmark:
             numbers = draws.normal((N_KEYS + 1, min(tile, COLLAPSED_ROWS - start)))
             backend.exp_in_place(numbers)
 
-    timings = interleaved(
-        {
-            "floor": floor,
-            "collapsed": lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS),
-        }
+    timings = _timed(
+        floor=floor,
+        collapsed=lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS),
     )
     return Benchmark.ratio(
         "collapsed_floor",
@@ -181,9 +179,7 @@ def _direct_floor(backend: Backend) -> Benchmark:
         for start in range(0, DIRECT_ROWS, tile):
             draws.normal((min(tile, DIRECT_ROWS - start), per_row))
 
-    timings = interleaved(
-        {"floor": floor, "direct": lambda: top_weights(backend, "direct", DIRECT_ROWS)}
-    )
+    timings = _timed(floor=floor, direct=lambda: top_weights(backend, "direct", DIRECT_ROWS))
     return Benchmark.ratio(
         "direct_floor",
         "drawing as many normals, over the direct sampler, NumPy",
@@ -223,12 +219,10 @@ def _against_quadrature(backend: Backend) -> Benchmark:
         softmax_mean.cache_clear()
         softmax_mean("top_weight", n_keys=N_KEYS, d_k=D_K, divisor="none")
 
-    timings = interleaved(
-        {
-            "collapsed": lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS),
-            "quadrature": quadrature,
-        },
+    timings = _timed(
         rounds=5,
+        collapsed=lambda: top_weights(backend, "collapsed", COLLAPSED_ROWS),
+        quadrature=quadrature,
     )
     needed = rows.var(ddof=1) / 1e-6**2
     return Benchmark.ratio(
@@ -241,11 +235,9 @@ def _against_quadrature(backend: Backend) -> Benchmark:
 
 
 def _library(numpy: Backend, torch: Backend) -> Benchmark:
-    timings = interleaved(
-        {
-            "torch": lambda: top_weights(torch, "collapsed", COLLAPSED_ROWS),
-            "numpy": lambda: top_weights(numpy, "collapsed", COLLAPSED_ROWS),
-        }
+    timings = _timed(
+        torch=lambda: top_weights(torch, "collapsed", COLLAPSED_ROWS),
+        numpy=lambda: top_weights(numpy, "collapsed", COLLAPSED_ROWS),
     )
     return Benchmark.ratio(
         "torch_over_numpy",
