@@ -69,7 +69,7 @@ def job_files():
         experiment = EXPERIMENTS[name]
         if experiment.exact:
             yield f"results/exact/{name}.parquet"
-        shards = STUDY.study.shards if experiment.sampled else 1
+        shards = experiment.shards(STUDY.study.shards)
         for backend in STUDY.study.backends:
             if backend in experiment.backends:
                 for device in STUDY.devices(backend):

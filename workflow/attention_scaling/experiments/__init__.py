@@ -6,6 +6,7 @@ measures, with one line on each), and any of these functions:
 - `exact(settings)`: measurements that need no backend: closed forms, enumeration, quadrature;
 - `measure(settings, backend)`: measurements taken on a backend, all at once;
 - `cells(settings)` and `sample(...)`: Monte Carlo by blocks (see `monte_carlo`), spread over shards;
+- `train(settings, backend, seed, shard)`: training runs, spread over shards, merged over their seeds;
 - `derive(settings, measurements)`: measurements computed from the merged ones (a slope, a root).
 
 The registry names the modules without importing them, so that listing the jobs of a study stays quick.
@@ -28,7 +29,13 @@ class Experiment:
     backends: tuple[str, ...] = ("numpy", "torch")
     exact: bool = False
     sampled: bool = False
-    """Whether its samples come in blocks, which shards divide."""
+    """Whether shards divide it: its blocks of samples, or its training runs."""
+    least_shards: int = 1
+    """Shards that it spreads over even where the study asks for fewer, because it takes long."""
+
+    def shards(self, wanted: int) -> int:
+        """Over how many jobs the experiment spreads when the study wants `wanted` shards."""
+        return max(wanted, self.least_shards) if self.sampled else 1
 
     @property
     def module_name(self) -> str:
@@ -52,6 +59,9 @@ REGISTRY: dict[str, Experiment] = {
         Experiment("kernels", backends=("torch",)),
         Experiment("memory"),
         Experiment("cost"),
+        Experiment("remedies", exact=True, sampled=True),
+        Experiment("continuum", exact=True, sampled=True),
+        Experiment("training", backends=("torch",), sampled=True, least_shards=2),
         Experiment("lesson_cells", exact=True),
         Experiment("lesson_designs"),
         Experiment("identities", exact=True),

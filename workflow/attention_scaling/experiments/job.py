@@ -50,6 +50,8 @@ def _rows(
     module = experiments.get(name).module()
     if shard.index == 0 and hasattr(module, "measure"):
         yield from map(ShardRow, module.measure(settings, backend))
+    if hasattr(module, "train"):
+        yield from module.train(settings, backend, seed=config.study.seed, shard=shard)
     if not hasattr(module, "cells"):
         return
     cells = module.cells(settings)
