@@ -165,8 +165,10 @@ def _cpu_model() -> str:
 
 
 def _accelerator() -> str | None:
-    import torch
-
+    # A job that found no GPU has not imported torch, and need not for this: it takes longer than such a job.
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
     return torch.cuda.get_device_name() if torch.cuda.is_available() else None
 
 
