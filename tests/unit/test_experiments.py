@@ -6,7 +6,7 @@ import torch
 
 from attention_scaling import backends, experiments, shards
 from attention_scaling.divisors import DIVISORS, divisor_value
-from attention_scaling.experiments import gradient
+from attention_scaling.experiments import gradient, score_gradients
 from attention_scaling.experiments.monte_carlo import run_cell
 from attention_scaling.sampling.streams import Shard
 from attention_scaling.tables import CELL, EXACT_METHODS
@@ -88,6 +88,9 @@ class RecordedDraws:
         self.drawn.append(self.draws.normal(shape, dtype))
         return self.drawn[-1]
 
+    def chi_square(self, degrees, shape):
+        return self.draws.chi_square(degrees, shape)
+
 
 def autograd_norms(drawn, d_model, divisor, d_k):
     inputs, *weights, upstream = [torch.from_numpy(np.array(array[0])) for array in drawn]
@@ -109,7 +112,7 @@ def autograd_norms(drawn, d_model, divisor, d_k):
 def test_the_gradient_of_a_head_is_autograds(divisor):
     backend = backends.load("numpy")
     settings = gradient.Settings(widths=[16], key_counts=[6], d_model=10, samples=1)
-    (cell,) = gradient.cells(settings)
+    cell = gradient.cells(settings)[0]
     draws = RecordedDraws(backend.draws(np.random.SeedSequence(3)))
     found = gradient.sample(settings, cell, backend, draws, 1)
     expected = autograd_norms(draws.drawn, 10, divisor, 16)
@@ -154,3 +157,43 @@ def test_rounding_alone_changes_a_row_by_less_than_its_own_spacing(backend):
     assert len(shifts) == 12
     for row in shifts:
         assert abs(row.value) < 8 * spacing[row.dtype], row
+
+
+@pytest.mark.parametrize("divisor", DIVISORS)
+def test_both_losses_give_the_scores_autograds_gradients(divisor):
+    backend = backends.load("numpy")
+    (cell,) = score_gradients.cells([6], [16], [], samples=3)
+    draws = RecordedDraws(backend.draws(np.random.SeedSequence(3)))
+    found = {
+        statistic.quantity: values
+        for statistic, values in score_gradients.sample(cell, backend, draws, 3).items()
+        if statistic.divisor == divisor
+    }
+    # The drawn numbers were scaled to scores in place.
+    raw, upstream = (torch.from_numpy(np.array(array)) for array in draws.drawn)
+    scores = (raw.T / divisor_value(divisor, 16)).requires_grad_()
+    wrong, right = scores.argmax(dim=1), (scores.argmax(dim=1) + 1) % 6
+    assert not torch.equal(wrong, right)
+    loss = torch.nn.functional.cross_entropy(scores, right, reduction="sum")
+    (gradient,) = torch.autograd.grad(loss, scores)
+    np.testing.assert_allclose(found["cross_entropy_gradient"], gradient.norm(dim=1), rtol=1e-10)
+    in_right_class = gradient[torch.arange(3), right].abs()
+    np.testing.assert_allclose(found["right_class_gradient"], in_right_class, rtol=1e-10)
+    attended = (torch.softmax(scores, dim=1) * upstream).sum()
+    (gradient,) = torch.autograd.grad(attended, scores)
+    np.testing.assert_allclose(found["attention_gradient"], gradient.norm(dim=1), rtol=1e-8)
+
+
+@pytest.mark.parametrize("backend", backends.NAMES)
+def test_tiny_scores_get_the_gradient_of_even_weights(backend):
+    small = {"widths": [4], "key_counts": [4], "samples": 2, "tiny_key_counts": [4, 16, 64]}
+    _, rows = measured("gradient", small, backends.load(backend))
+    sizes = [row for row in rows if row.quantity == "tiny_derivative_size"]
+    assert [row.n_keys for row in sizes] == [4, 16, 64]
+    for row in sizes:
+        assert row.theory == pytest.approx(np.sqrt(1 - 1 / row.n_keys) / row.n_keys)
+        assert abs(row.value - row.theory) < 5 * row.stderr
+    (slope,) = [row for row in rows if row.quantity == "tiny_derivative_slope"]
+    assert abs(slope.value - slope.theory) < 5 * slope.stderr < 0.05
+    found = {row.quantity for row in rows}
+    assert found == set(gradient.QUANTITIES)

@@ -48,7 +48,7 @@ def test_every_axis_is_labelled(name):
         categories = [tick.get_text() for tick in panel.get_yticklabels()]
         first_column = round(panel.get_position().x0, 3) == min(columns)
         if first_column and name != "verdicts":  # there the lessons stand above their bars
-            assert panel.get_ylabel() or "float16" in categories
+            assert panel.get_ylabel() or {"float16", "blocks"} & set(categories)
 
 
 @pytest.mark.parametrize("name", ["saturation-entropy", "variance-size", "precision", "zscores"])
@@ -107,6 +107,26 @@ def expected_in_alt_text(name):
         return [short(rows["value"].max()), short(rows["value"].min())]
     if name == "zscores":
         return [r"standard deviation"]
+    if name == "memory":
+        peaks = tables.rows("memory", "peak_bytes", cell="backward", n_keys=128)
+        return [short(peak / 2**20) for peak in peaks["value"]]
+    if name == "cost-ratio":
+        ratios = tables.rows("cost", "time_ratio", variant="plain", n_keys=32, d_k=16)
+        return ["2.00", *map(short, ratios["value"])]
+    if name == "jacobian-cost":
+        seconds = tables.rows("cost", "row_seconds", n_keys=512).groupby("variant")["value"].mean()
+        return [short(seconds["matrix"] / seconds["product"])]
+    if name == "kernel-errors":
+        errors = tables.rows("kernels", cell="bare", variant="tiled", dtype="float16")
+        errors = errors[errors["quantity"] != "error_ratio"]["value"]
+        return ["float32", "bfloat16", short(errors.max(), 2)]
+    if name == "tiny-scores":
+        sizes = tables.rows("gradient", "tiny_derivative_size").groupby("n_keys")["value"].mean()
+        return [short(sizes[32]), short(sizes[2048])]
+    if name == "cross-entropy":
+        rows = tables.rows("gradient", divisor="none", d_k=1024)
+        means = rows.groupby("quantity")["value"].mean()
+        return [short(means["attention_gradient"]), short(means["cross_entropy_gradient"])]
     if name == "verdicts":
         counts = tables.verdicts.drop_duplicates("claim")["lesson"].value_counts()
         return list(counts.index)

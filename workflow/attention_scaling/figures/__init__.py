@@ -62,6 +62,17 @@ REGISTRY: dict[str, FigureEntry] = {
         FigureEntry("capacity-derivative", "capacity", "capacity", ("top_derivative",)),
         FigureEntry("capacity-eigenvalue", "capacity", "capacity", ("top_eigenvalue",)),
         FigureEntry("gradient-norms", "capacity", "gradient", ("gradient_ratio_query",)),
+        FigureEntry("tiny-scores", "capacity", "gradient", ("tiny_derivative_size",)),
+        FigureEntry(
+            "cross-entropy",
+            "capacity",
+            "gradient",
+            ("cross_entropy_gradient", "attention_gradient"),
+        ),
+        FigureEntry("kernel-errors", "attention", "kernels", ("error_O",)),
+        FigureEntry("memory", "attention", "memory", ("peak_bytes",)),
+        FigureEntry("cost-ratio", "attention", "cost", ("time_ratio",)),
+        FigureEntry("jacobian-cost", "attention", "cost", ("row_seconds",)),
         FigureEntry("precision", "precision", "precision", ("overflow_cutoff",)),
         FigureEntry("zscores", "method"),
     )

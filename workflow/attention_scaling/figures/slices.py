@@ -34,6 +34,10 @@ LEAST_ROWS = 10
 """A mean of `WITHIN_ONE` is judged by its error where so many rows' worth of it lies on either side."""
 
 
+KERNEL_RESULTS = {"error_O": "$O$", "error_dQ": "$dQ$", "error_dK": "$dK$", "error_dV": "$dV$"}
+"""What the kernels experiment compares, as it is written."""
+
+
 @dataclass(frozen=True)
 class Tables:
     """The measurements and the verdicts of a study: all that figures and pages read."""
@@ -73,6 +77,18 @@ def one_aligned_key(tables: Tables, quantity: str | None = None) -> pd.DataFrame
     """The rows of the correlation experiment in which one key is aligned, not all of them."""
     table = tables.rows("correlation", quantity)
     return table[table["cell"].isna()]
+
+
+def whole_heads(tables: Tables) -> pd.DataFrame:
+    """The rows of the gradient experiment that whole heads gave, not scores alone."""
+    table = tables.rows("gradient")
+    return table[table["cell"].isna()]
+
+
+def kernel_errors(table: pd.DataFrame) -> pd.DataFrame:
+    """The errors of the kernels experiment in the case without options, with the skipped ones of `table`."""
+    kept = (table["experiment"] == "kernels") & (table["cell"] == "bare").fillna(False)
+    return table[kept & table["quantity"].isin(KERNEL_RESULTS)]
 
 
 def exact(table: pd.DataFrame) -> pd.DataFrame:

@@ -240,6 +240,13 @@ def width_axis(
         axes.set_xlabel("width $d_k$ (coordinates)")
 
 
+def length_axis(axes: Axes, lengths: Sequence[int], *, label: bool = True) -> None:
+    """The same over the number of positions T."""
+    width_axis(axes, lengths, label=False)
+    if label:
+        axes.set_xlabel("positions $T$")
+
+
 def points(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k", y: str = "value") -> None:
     """The column `y` of measured rows over their column `x`, values with bars of two standard errors.
 
@@ -269,9 +276,15 @@ def curve(axes: Axes, rows: pd.DataFrame, look: Look, x: str = "d_k") -> None:
 
 
 def decades(axes: Axes) -> None:
-    """A logarithmic y axis whose tick labels are plain numbers, one a decade or fewer."""
+    """A logarithmic y axis whose tick labels are plain numbers, one a decade or fewer.
+
+    Values within a single decade get the power of ten below them too, for a label.
+    """
     axes.set_yscale("log")
     low, high = (math.log10(value) for value in axes.get_ylim())
+    if math.ceil(low) > high:
+        low = math.floor(low)
+        axes.set_ylim(bottom=10.0**low)
     powers = range(math.ceil(low), math.floor(high) + 1)
     step = -(-len(powers) // 5)
     axes.yaxis.set_major_locator(FixedLocator([10.0**power for power in powers[::step]]))

@@ -13,6 +13,16 @@ DIVISOR_MARKUP = {"none": "undivided", "root": "over $\\sqrt{d_k}$", "width": "o
 MOST_PLACES = 9
 """Decimals beyond which a value and its error are no longer written out."""
 
+VERSION_WORDS = {"plain": "whole matrices", "tiled": "blocks"}
+
+KERNEL_WORDS = {
+    **VERSION_WORDS,
+    "math": "PyTorch, math",
+    "flash": "PyTorch, flash",
+    "efficient": "PyTorch, efficient",
+    "cudnn": "PyTorch, cuDNN",
+}
+
 STEADY = 0.05
 """A series whose values differ by at most this share of the largest counts as standing still."""
 

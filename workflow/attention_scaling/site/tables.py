@@ -15,8 +15,10 @@ from attention_scaling.figures.slices import (
     sampled,
     shown_keys,
     whole,
+    whole_heads,
 )
 from attention_scaling.figures.wording import DIVISOR_MARKUP, plain, with_error
+from attention_scaling.site.attention_tables import attention_tables
 from attention_scaling.site.markdown import table
 
 NOTHING = "–"
@@ -25,7 +27,7 @@ NOTHING = "–"
 def page_tables(tables: Tables) -> dict[str, str]:
     """Markdown of each table that a page includes, by its label."""
     saturation, capacity = tables.rows("saturation"), tables.rows("capacity")
-    correlation, gradient = one_aligned_key(tables), tables.rows("gradient")
+    correlation, gradient = one_aligned_key(tables), whole_heads(tables)
     correlations = sorted(rho for rho in correlation["rho"].dropna().unique() if 0 < rho < 1)
     aligned = correlation[correlation["rho"].isin(correlations[-1:])]
     rho = f", $\\rho$ = {correlations[-1]:g}" if correlations else ""
@@ -47,6 +49,12 @@ def page_tables(tables: Tables) -> dict[str, str]:
             f"Mean weight of the aligned key{rho}",
             label="correlation-weight",
         ),
+        "gradient-scores": _softmax(
+            gradient,
+            "gradient_ratio_scores",
+            "Gradient at the scores over that of the root-scaled head",
+            label="gradient-scores",
+        ),
         "gradient-ratio": _softmax(
             gradient,
             "gradient_ratio_query",
@@ -58,6 +66,7 @@ def page_tables(tables: Tables) -> dict[str, str]:
         ),
         "precision-cutoffs": _precision(tables),
         "six-scores": _six_scores(tables),
+        **attention_tables(tables),
     }
 
 

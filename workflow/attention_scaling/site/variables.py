@@ -30,6 +30,7 @@ from attention_scaling.figures.slices import (
     sampled,
     shown_keys,
     whole,
+    whole_heads,
     words,
     z_scores,
 )
@@ -40,14 +41,20 @@ from attention_scaling.figures.wording import (
     percent,
     plain,
     short,
-    with_error,
 )
-
-EXACT_DIGITS = 4
-
-NOT_MEASURED = "(not measured in this study)"
-
-Variables = dict[str, Any]
+from attention_scaling.site import attention_variables
+from attention_scaling.site.values import (
+    EXACT_DIGITS,
+    NOT_MEASURED,
+    Variables,
+    as_number,
+    as_percent,
+    cell_values,
+    first_row,
+    say,
+    some,
+    some_items,
+)
 
 
 def variables(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
@@ -61,6 +68,9 @@ def variables(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
         "correlation": _correlation(tables),
         "gradient": _gradient(tables),
         "precision": _precision(tables),
+        "kernels": attention_variables.kernels(tables),
+        "memory": attention_variables.memory(tables),
+        "cost": attention_variables.cost(tables),
         "reconstruction": _reconstruction(tables),
         "calibration": _calibration(tables),
     }
@@ -75,14 +85,6 @@ def write(path: Path, found: Variables) -> None:
 
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
-def _text(compute: Callable[[], str]) -> str:
-    """What `compute` says, or that there was nothing to say it of."""
-    try:
-        return compute()
-    except (LookupError, ValueError, ZeroDivisionError):
-        return NOT_MEASURED
 
 
 def _study(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
@@ -107,7 +109,7 @@ def _study(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
         "machines": str(len({job["host"] for job in jobs})),
         "jobs": count(len(jobs)),
         "job_seconds": short(sum(job["seconds"] for job in jobs)),
-        "peak_mebibytes": _text(lambda: short(max(job["peak_bytes"] for job in jobs) / 2**20)),
+        "peak_mebibytes": say(lambda: short(max(job["peak_bytes"] for job in jobs) / 2**20)),
         "measurements": count(len(used)),
         "experiments": count(used["experiment"].nunique()),
         "not_measured": count(len(measurements) - len(used)),
@@ -129,62 +131,29 @@ def _verdicts(tables: Tables) -> Variables:
     }
 
 
-def _as_number(value: float, stderr: float | None) -> str:
-    """A measured value with its error, an exact one with four digits."""
-    return plain(value, EXACT_DIGITS) if stderr is None else with_error(value, stderr)
-
-
-def _as_percent(value: float, stderr: float | None) -> str:
-    """The same for a share, as a percentage without its sign."""
-    return _as_number(100 * value, None if stderr is None else 100 * stderr)
-
-
-def _cell(rows: pd.DataFrame, show: Callable[..., str] = _as_number) -> Variables:
-    """The first backend's value, and the exact one, of rows that are all of one cell."""
-    measured, known = sampled(rows), exact(rows)
-    if not len(measured):
-        measured = rows[~rows.index.isin(known.index)]
-    return {
-        "measured": _text(lambda: show(*_first(measured)[["value", "stderr"]])),
-        "exact": _text(lambda: show(float(_first(known)["value"]), None)),
-    }
-
-
-def _first(rows: pd.DataFrame) -> pd.Series:
-    if not len(rows):
-        raise LookupError("no rows")
-    return rows.sort_values(["backend", "device"], kind="stable").iloc[0]
-
-
-def _ends(rows: pd.DataFrame, show: Callable[..., str] = _as_number) -> Variables:
+def _ends(rows: pd.DataFrame, show: Callable[..., str] = as_number) -> Variables:
     """A quantity at the first and at the last width, and between which values it lies over all of them."""
     widths = whole(rows, "d_k")
     places = {"first": widths[:1], "last": widths[-1:]}
     found: Variables = {
-        place: _cell(rows[rows["d_k"].isin(at)], show) for place, at in places.items()
+        place: cell_values(rows[rows["d_k"].isin(at)], show) for place, at in places.items()
     }
     known = exact(rows)
     values = (known if len(known) else sampled(rows))["value"]
-    found["low"] = _text(lambda: short(_some(values).min()))
-    found["high"] = _text(lambda: short(_some(values).max()))
-    found["rise"] = _text(lambda: short(_at(rows, widths[-1]) / _at(rows, widths[0])))
-    found["fall"] = _text(lambda: short(_at(rows, widths[0]) / _at(rows, widths[-1])))
+    found["low"] = say(lambda: short(some(values).min()))
+    found["high"] = say(lambda: short(some(values).max()))
+    found["rise"] = say(lambda: short(_at(rows, widths[-1]) / _at(rows, widths[0])))
+    found["fall"] = say(lambda: short(_at(rows, widths[0]) / _at(rows, widths[-1])))
     return found
-
-
-def _some(values: pd.Series) -> pd.Series:
-    if not len(values):
-        raise LookupError("no values")
-    return values
 
 
 def _at(rows: pd.DataFrame, d_k: int) -> float:
     rows = rows[rows["d_k"] == d_k]
     known = exact(rows)
-    return float(_first(known if len(known) else sampled(rows))["value"])
+    return float(first_row(known if len(known) else sampled(rows))["value"])
 
 
-def _by_divisor(rows: pd.DataFrame, show: Callable[..., str] = _as_number) -> Variables:
+def _by_divisor(rows: pd.DataFrame, show: Callable[..., str] = as_number) -> Variables:
     return {divisor: _ends(rows[rows["divisor"] == divisor], show) for divisor in DIVISORS}
 
 
@@ -193,10 +162,10 @@ def _frame(rows: pd.DataFrame) -> Variables:
     widths = whole(rows, "d_k")
     samples = whole(sampled(rows), "samples")
     return {
-        "first_width": _text(lambda: str(widths[0])),
-        "last_width": _text(lambda: str(widths[-1])),
+        "first_width": say(lambda: str(widths[0])),
+        "last_width": say(lambda: str(widths[-1])),
         "widths": str(len(widths)),
-        "samples": _text(lambda: count(samples[-1])),
+        "samples": say(lambda: count(samples[-1])),
     }
 
 
@@ -204,11 +173,11 @@ def _keys(rows: pd.DataFrame) -> Variables:
     keys = whole(rows, "n_keys")
     shown = shown_keys(rows)
     return {
-        "keys": _text(lambda: str(_not_none(shown))),
-        "even": _text(lambda: plain(1 / _not_none(shown))),
-        "most_capacity": _text(lambda: plain(1 - 1 / _not_none(shown))),
-        "least_keys": _text(lambda: str(keys[0])),
-        "most_keys": _text(lambda: str(keys[-1])),
+        "keys": say(lambda: str(_not_none(shown))),
+        "even": say(lambda: plain(1 / _not_none(shown))),
+        "most_capacity": say(lambda: plain(1 - 1 / _not_none(shown))),
+        "least_keys": say(lambda: str(keys[0])),
+        "most_keys": say(lambda: str(keys[-1])),
     }
 
 
@@ -231,25 +200,21 @@ def _variance(tables: Tables) -> Variables:
     return {
         **_frame(gaussian),
         "size": _by_divisor(gaussian),
-        "slope": {divisor: _cell(slopes[slopes["divisor"] == divisor]) for divisor in DIVISORS},
+        "slope": {
+            divisor: cell_values(slopes[slopes["divisor"] == divisor]) for divisor in DIVISORS
+        },
         "laws": str(len(laws)),
-        "law_names": _text(lambda: listing([law_words(law) for law in _listed(laws)])),
+        "law_names": say(lambda: listing([law_words(law) for law in some_items(laws)])),
         "points": count(len(drawn)),
-        "largest_distance": _text(lambda: short(_some(distances).max())),
-        "enumerated_first": _text(lambda: str(walked[0])),
-        "enumerated_last": _text(lambda: str(walked[-1])),
-        "enumerated_rows": _text(lambda: count(2 ** walked[-1])),
-        "enumerated_square": _text(
-            lambda: plain(float(_first(counted[counted["d_k"] == walked[-1]])["value"]))
+        "largest_distance": say(lambda: short(some(distances).max())),
+        "enumerated_first": say(lambda: str(walked[0])),
+        "enumerated_last": say(lambda: str(walked[-1])),
+        "enumerated_rows": say(lambda: count(2 ** walked[-1])),
+        "enumerated_square": say(
+            lambda: plain(float(first_row(counted[counted["d_k"] == walked[-1]])["value"]))
         ),
-        "largest_cross_term": _text(lambda: plain(_some(cross["value"]).abs().max())),
+        "largest_cross_term": say(lambda: plain(some(cross["value"]).abs().max())),
     }
-
-
-def _listed(items: list[str]) -> list[str]:
-    if not items:
-        raise LookupError("no items")
-    return items
 
 
 def _softmax(tables: Tables, experiment: str, quantities: Iterable[str]) -> Variables:
@@ -257,7 +222,7 @@ def _softmax(tables: Tables, experiment: str, quantities: Iterable[str]) -> Vari
     every = tables.rows(experiment)
     for quantity in quantities:
         rows = tables.rows(experiment, quantity)
-        show = _as_percent if quantity == "closed_share" else _as_number
+        show = as_percent if quantity == "closed_share" else as_number
         found[quantity] = _by_divisor(rows[rows["n_keys"] == shown_keys(every)], show)
         keys = whole(rows, "n_keys")
         for place, at in (("least_keys", keys[:1]), ("most_keys", keys[-1:])):
@@ -279,22 +244,36 @@ def _correlation(tables: Tables) -> Variables:
     return {
         **_frame(every),
         **_keys(every),
-        "rho": _text(lambda: f"{inner[-1]:g}"),
-        "low_rho": _text(lambda: f"{inner[0]:g}"),
-        "correlations": _text(lambda: listing([f"{rho:g}" for rho in _listed(correlations)])),
+        "rho": say(lambda: f"{inner[-1]:g}"),
+        "low_rho": say(lambda: f"{inner[0]:g}"),
+        "correlations": say(lambda: listing([f"{rho:g}" for rho in some_items(correlations)])),
         "at_rho": {quantity: at(quantity, inner[-1:]) for quantity in quantities},
         "at_low_rho": {quantity: at(quantity, inner[:1]) for quantity in quantities},
     }
 
 
 def _gradient(tables: Tables) -> Variables:
-    every = tables.rows("gradient")
+    every = whole_heads(tables)
     n_keys = shown_keys(every)
     found: Variables = {**_frame(every), **_keys(every)}
-    for quantity in ("gradient_ratio_query", "gradient_ratio_key", "frozen_share"):
+    places = [f"gradient_ratio_{place}" for place in ("scores", "query", "key")]
+    losses = ["attention_gradient", "cross_entropy_gradient", "right_class_gradient"]
+    for quantity in (*places, "frozen_share", *losses):
         rows = tables.rows("gradient", quantity)
-        show = _as_percent if quantity == "frozen_share" else _as_number
+        show = as_percent if quantity == "frozen_share" else as_number
         found[quantity] = _by_divisor(rows[rows["n_keys"] == n_keys], show)
+    sizes = tables.rows("gradient", "tiny_derivative_size")
+    lengths = whole(sizes, "n_keys")
+    slope = tables.rows("gradient", "tiny_derivative_slope")
+    found["tiny"] = {
+        "least_keys": say(lambda: str(lengths[0])),
+        "most_keys": say(lambda: str(lengths[-1])),
+        "samples": say(lambda: count(whole(sizes, "samples")[-1])),
+        "first": cell_values(sizes[sizes["n_keys"].isin(lengths[:1])]),
+        "last": cell_values(sizes[sizes["n_keys"].isin(lengths[-1:])]),
+        "slope": cell_values(slope),
+        "even_slope": say(lambda: plain(float(first_row(slope)["theory"]), EXACT_DIGITS)),
+    }
     return found
 
 
@@ -308,13 +287,13 @@ def _precision(tables: Tables) -> Variables:
         errors = at[at["quantity"] == "stable_error"]["value"]
         lost = at[at["quantity"] == "underflow_loss"]["value"]
         found[dtype] = {
-            "cutoff": _text(lambda rows=cutoff: plain(float(_first(rows)["value"]), 5)),
-            "largest": _text(lambda rows=largest: plain(float(_first(rows)["value"]))),
-            "tried": _text(
+            "cutoff": say(lambda rows=cutoff: plain(float(first_row(rows)["value"]), 5)),
+            "largest": say(lambda rows=largest: plain(float(first_row(rows)["value"]))),
+            "tried": say(
                 lambda rows=tried: plain(float(rows.sort_values("backend")["value"].iloc[-1]), 5)
             ),
-            "stable_error": _text(lambda values=errors: short(_some(values).max(), 2)),
-            "underflow_loss": _text(lambda values=lost: short(_some(values).max(), 2)),
+            "stable_error": say(lambda values=errors: short(some(values).max(), 2)),
+            "underflow_loss": say(lambda values=lost: short(some(values).max(), 2)),
         }
     return found
 
@@ -322,8 +301,8 @@ def _precision(tables: Tables) -> Variables:
 def _reconstruction(tables: Tables) -> Variables:
     kept = tables.rows("reconstruction", "kept_rows")
     return {
-        "kept": _text(lambda: count(int(_first(kept)["value"]))),
-        "tried": _text(lambda: count(int(_first(kept)["samples"]))),
+        "kept": say(lambda: count(int(first_row(kept)["value"]))),
+        "tried": say(lambda: count(int(first_row(kept)["samples"]))),
     }
 
 
@@ -333,12 +312,12 @@ def _calibration(tables: Tables) -> Variables:
     beyond = distances.abs() > 2
     return {
         "values": count(len(distances)),
-        "mean": _text(lambda: short(_some(distances).mean(), 2)),
-        "spread": _text(lambda: short(_some(distances).std())),
-        "spread_by_chance": _text(lambda: f"1 ± {short(_number(spread_error), 2)}"),
-        "beyond_two": _text(lambda: percent(_some(beyond).mean())),
+        "mean": say(lambda: short(some(distances).mean(), 2)),
+        "spread": say(lambda: short(some(distances).std())),
+        "spread_by_chance": say(lambda: f"1 ± {short(_number(spread_error), 2)}"),
+        "beyond_two": say(lambda: percent(some(beyond).mean())),
         "beyond_two_by_chance": percent(math.erfc(2 / math.sqrt(2))),
-        "largest": _text(lambda: short(_some(distances).abs().max())),
+        "largest": say(lambda: short(some(distances).abs().max())),
     }
 
 

@@ -18,7 +18,12 @@ class FloatFormat:
     @property
     def largest(self) -> float:
         """Largest finite number, (2 - 2^(1 - precision)) 2^largest_exponent, exact in a Python float."""
-        return math.ldexp(2.0 - math.ldexp(1.0, 1 - self.precision), self.largest_exponent)
+        return math.ldexp(2.0 - self.spacing, self.largest_exponent)
+
+    @property
+    def spacing(self) -> float:
+        """Distance from 1 to the next larger number, 2^(1 - precision)."""
+        return math.ldexp(1.0, 1 - self.precision)
 
 
 # IEEE 754-2019, table 3.5, for binary16, 32 and 64. bfloat16 is binary32 with its significand cut to 8 bits.
