@@ -76,7 +76,7 @@ def _imported_by(name: str) -> frozenset[str]:
     file = _file(name)
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     targets = set()
-    for node in _run_time_nodes(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in _run_time_statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             targets.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -95,13 +95,15 @@ def _packages_above(name: str) -> set[str]:
     return {".".join(parts[:end]) for end in range(1, len(parts))}
 
 
-def _run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those that only a type checker sees."""
-    for node in ast.iter_child_nodes(tree):
-        yield node
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            for otherwise in node.orelse:
-                yield otherwise
-                yield from _run_time_nodes(otherwise)
-        else:
-            yield from _run_time_nodes(node)
+def _run_time_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements in `node`, nested ones too, but those that only a type checker sees."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for statement in getattr(node, field, ()):
+            yield statement
+            yield from _run_time_statements(_without_type_checking(statement))
+
+
+def _without_type_checking(statement: ast.AST) -> ast.AST:
+    if isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING"):
+        return ast.Module(statement.orelse, [])
+    return statement

@@ -4,6 +4,7 @@ What the rules need to know of the study: its config, its jobs, and the code tha
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 
 from attention_scaling.backends import NAMES as BACKENDS
@@ -37,6 +38,7 @@ CONFIG_PATH, STUDY = load_study()
 FIGURES = [figure.module_name.rpartition(".")[2] for figure in REGISTRY.values()]
 
 
+@cache
 def modules(*names):
     """The package's files that a stage made of the named modules runs: an edit to one reruns it."""
     return [
