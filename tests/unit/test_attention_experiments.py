@@ -188,3 +188,23 @@ def test_dropout_is_measured_within_its_error(rows):
         "math", *(TORCH.asarray(np.ones((1, 1, 4, 4))) for _ in range(4)), dropout=0.5
     )
     assert not torch.equal(whole.output, dropped.output)
+
+
+@pytest.mark.cuda
+def test_a_gpu_measures_the_same_quantities(rows):
+    try:
+        gpu = backends.load("torch", "cuda")
+    except backends.UnavailableError as reason:
+        pytest.skip(str(reason))
+    peaks = {
+        (row.variant, row.cell, row.n_keys): row.value
+        for row in memory.measure(MEMORY, gpu)
+        if row.quantity == "peak_bytes"
+    }
+    assert peaks["plain", "forward", 256] > 4 * 256**2 > 0 < peaks["tiled", "forward", 256]
+    timed = {(row.quantity, row.variant, row.cell, row.n_keys) for row in rows["cost"]}
+    assert {
+        (row.quantity, row.variant, row.cell, row.n_keys) for row in cost.measure(COST, gpu)
+    } == timed
+    ratios = [row.value for row in kernels.measure(KERNELS, gpu) if row.quantity == "error_ratio"]
+    assert ratios and max(ratios) <= 2
