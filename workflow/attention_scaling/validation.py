@@ -59,7 +59,8 @@ def validate(model: type[Model], data: Any, where: str) -> Model:
     except ValidationError as error:
         # A misspelt key shows up twice, as one unknown and one missing: the unknown one says more.
         problems = sorted(
-            error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden"
+            error.errors(include_url=False),
+            key=lambda problem: problem["type"] != "extra_forbidden",
         )
         first = problems[0]
         key = ".".join(str(part) for part in first["loc"])

@@ -22,7 +22,7 @@ from attention_scaling.experiments.fields import Correlations, KeyCounts, Sample
 from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.experiments.slopes import slopes
 from attention_scaling.measurement import Measurement
-from attention_scaling.sampling.scores import numbers_per_row, aligned_keys
+from attention_scaling.sampling.scores import aligned_keys, numbers_per_row
 from attention_scaling.theory.chi_mixture import mix_over_query
 from attention_scaling.theory.gaussian_scores import MEANS, ScoreGroup, row_means
 from attention_scaling.validation import StrictModel

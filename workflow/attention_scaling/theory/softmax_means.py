@@ -15,12 +15,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from attention_scaling.divisors import divisor_value
 from attention_scaling.errors import UserError
 from attention_scaling.theory.chi_mixture import mix_over_query
 from attention_scaling.theory.closed_share import closed_share
 from attention_scaling.theory.exact_value import ExactValue
 from attention_scaling.theory.gaussian_scores import MEANS, ScoreGroup, row_means
-from attention_scaling.divisors import divisor_value
 
 Array = NDArray[np.float64]
 
