@@ -29,6 +29,39 @@ ROOT = Path(__file__).parents[1]
 
 WIDTHS, KEYS = [4, 64, 1024], [8, 32]
 
+ONE_RATE = {"rates": [0.008], "record_at": [0, 4, 16]}
+WIDE_INPUTS = ONE_RATE | {
+    "variants": ["root", "width"],
+    "widths": [16, 32, 64],
+    "d_model": "d_k",
+}
+MATCHED = ONE_RATE | {"variants": ["root", "folded"], "widths": [8], "rate_rule": "matched"}
+
+SWEEPS: dict[str, Any] = {
+    "adam": ONE_RATE
+    | {
+        "variants": ["none", "root", "width", "qk_norm", "folded", "additive"],
+        "widths": [8, 32, 128],
+    },
+    "mup": WIDE_INPUTS | {"rate_rule": "mup"},
+    "fixed-rate": WIDE_INPUTS,
+    "sgd": MATCHED | {"optimizer": "sgd", "dtype": "float64"},
+    "adam-matched": MATCHED | {"dtype": "float64"},
+    "transfer": {
+        "variants": ["none", "root", "width"],
+        "widths": [8, 32, 128],
+        "rates": [0.004, 0.008],
+        "record_at": [4],
+    },
+    "recall": {
+        "task": "recall",
+        "variants": ["none", "root", "width"],
+        "widths": [8, 16],
+        "rates": [0.004],
+        "record_at": [0, 2, 4],
+    },
+}
+
 CONFIG: dict[str, Any] = {
     "seed": 5,
     "backends": ["numpy"],
@@ -54,6 +87,20 @@ CONFIG: dict[str, Any] = {
         "memory": {"lengths": [64, 128], "block": 32},
         "cost": {"lengths": [16, 32], "widths": [4, 16], "rounds": 2, "row_numbers": 1024},
         "reconstruction": {"draws": 40_000},
+        "remedies": {"widths": WIDTHS, "key_counts": [32], "queries": 2, "samples": 10},
+        "continuum": {
+            "exponents": [0.0, 0.5, 1.0],
+            "correlations": [0.0, 0.3],
+            "widths": WIDTHS,
+            "key_counts": [32],
+            "samples": 400,
+        },
+        "training": {
+            "seeds": 3,
+            "retrieval": {"n_keys": 8, "latent_width": 16, "batch": 2, "evaluation_batch": 4},
+            "recall": {"batch": 4, "evaluation_batch": 8},
+            "sweeps": SWEEPS,
+        },
     },
 }
 

@@ -88,6 +88,25 @@ def weight_ends(divisor):
     return [short(rows["value"].iloc[0]), short(rows["value"].iloc[-1])]
 
 
+def trained_ends(name):
+    """What the last step left at the ends of the study's widths."""
+    rows = full_study().tables.rows("training").set_index(["quantity", "cell", "variant", "d_k"])
+    if name == "training-rates":
+        losses = {
+            rate: rows.loc[("loss", f"transfer, rate={rate:g}", "root", 128), "value"].item()
+            for rate in (0.004, 0.008)
+        }
+        return [plain(min(losses, key=losses.get))]
+    quantity, cell, widths = {
+        "coordinate-check": ("right_logit", "adam", (8, 128)),
+        "training-loss": ("loss", "adam", (128,)),
+        "recall-accuracy": ("accuracy", "recall", (8, 16)),
+    }[name]
+    digits = 2 if name == "recall-accuracy" else 3
+    ends = [rows.loc[(quantity, cell, "root", d_k)].sort_values("step").iloc[-1] for d_k in widths]
+    return [short(row["value"], digits) for row in ends]
+
+
 def expected_in_alt_text(name):
     """Numbers that the alt text must name, taken from the table by other means than the figure's own."""
     tables = full_study().tables
@@ -127,6 +146,13 @@ def expected_in_alt_text(name):
         rows = tables.rows("gradient", divisor="none", d_k=1024)
         means = rows.groupby("quantity")["value"].mean()
         return [short(means["attention_gradient"]), short(means["cross_entropy_gradient"])]
+    if name == "continuum":
+        return ["for p = 0.5 it stays put", "for p = 0 it rises from 2.00 to 32.0"]
+    if name == "remedies-size":
+        slopes = tables.rows("remedies", "score_size_slope", method="derived", variant="none")
+        return [short(slopes["value"].mean(), 2), "QK-norm", "additive"]
+    if REGISTRY[name].page == "training":
+        return trained_ends(name)
     if name == "verdicts":
         counts = tables.verdicts.drop_duplicates("claim")["lesson"].value_counts()
         return list(counts.index)

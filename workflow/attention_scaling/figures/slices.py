@@ -30,6 +30,9 @@ LESSON_KEYS = 32
 WITHIN_ONE = ("closed_share", "top_weight", "aligned_weight", "capacity")
 """Quantities between 0 and 1. At either end a few rare rows decide the mean, and its error is not normal."""
 
+RATE_MARK = ", rate="
+"""What stands between a sweep's name and a learning rate in the training experiment's `cell`."""
+
 LEAST_ROWS = 10
 """A mean of `WITHIN_ONE` is judged by its error where so many rows' worth of it lies on either side."""
 
@@ -89,6 +92,40 @@ def kernel_errors(table: pd.DataFrame) -> pd.DataFrame:
     """The errors of the kernels experiment in the case without options, with the skipped ones of `table`."""
     kept = (table["experiment"] == "kernels") & (table["cell"] == "bare").fillna(False)
     return table[kept & table["quantity"].isin(KERNEL_RESULTS)]
+
+
+def trained(tables: Tables, quantity: str, **labels: Any) -> pd.DataFrame:
+    """The rows of the training experiment that one device gave, of sweeps with one learning rate."""
+    table = tables.rows("training", quantity, method="trained", **labels)
+    return _one_device(table[~table["cell"].str.contains(RATE_MARK, regex=False)])
+
+
+def by_rate(tables: Tables) -> pd.DataFrame:
+    """The losses of the first sweep over learning rates, with the rate as a column `rate`."""
+    table = tables.rows("training", "loss", method="trained")
+    table = _one_device(table[table["cell"].str.contains(RATE_MARK, regex=False)])
+    split = [cell.partition(RATE_MARK) for cell in table["cell"]]
+    table = table.assign(rate=[float(rate) for _, _, rate in split])
+    first = pd.Series([sweep == split[0][0] for sweep, _, _ in split], table.index, dtype=bool)
+    return table[first]
+
+
+def main_sweep(tables: Tables) -> str | None:
+    """The sweep with the most remedies: the one that figures show."""
+    remedies = trained(tables, "logit_size").groupby("cell", sort=False)["variant"].nunique()
+    return str(remedies.idxmax()) if len(remedies) else None
+
+
+def recall_sweep(tables: Tables) -> str | None:
+    """The first sweep on rows of another length than those of `main_sweep`: the other task."""
+    table = trained(tables, "accuracy")
+    main = table[table["cell"] == main_sweep(tables)]
+    others = table[~table["n_keys"].isin(main["n_keys"])]
+    return str(others["cell"].iloc[0]) if len(others) else None
+
+
+def _one_device(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["device"] == table["device"].min()] if len(table) else table
 
 
 def exact(table: pd.DataFrame) -> pd.DataFrame:

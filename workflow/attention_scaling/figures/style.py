@@ -138,6 +138,16 @@ DIVISOR_LOOKS = {
     "width": Look(r"over $d_k$", LIGHT.green, "^", (0, (1.2, 1.4))),
 }
 
+REMEDY_LOOKS = {
+    **DIVISOR_LOOKS,
+    "qk_norm": Look("QK-norm", LIGHT.purple, "D", (0, (7, 1.5, 1.5, 1.5))),
+    "folded": Look("folded", LIGHT.gold, "v", (0, (3, 1, 1, 1, 1, 1))),
+    "additive": Look("additive", LIGHT.grey, "P", (0, (2.5, 2.5))),
+    "softcap": Look("soft cap", LIGHT.ink, "x", (0, (1, 3))),
+    "qk_rms": Look("QK-RMS", LIGHT.purple, "X", (0, (1, 3))),
+}
+"""Looks of remedies, in the order in which they are shown."""
+
 SERIES = (
     ("blue", "o", "-"),
     ("orange", "s", (0, (5, 1.6))),
@@ -183,9 +193,14 @@ def figure(
     return drawn, axes
 
 
-def grid(rows: int, columns: int, *, height: float) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of small axes in rows and columns, each `height` inches, with titles above the first row."""
-    top, bottom, left, right, across, down = 0.3, 0.52, 0.8, 0.1, 0.16, 0.28
+def grid(
+    rows: int, columns: int, *, height: float, legend_rows: int = 0
+) -> tuple[Figure, list[list[Axes]]]:
+    """A figure of small axes in rows and columns, each `height` inches.
+
+    Above the first row there is room for titles and a legend.
+    """
+    top, bottom, left, right, across, down = 0.3 + 0.25 * legend_rows, 0.52, 0.8, 0.1, 0.16, 0.28
     total = top + rows * height + (rows - 1) * down + bottom
     width = (WIDTH - left - right - (columns - 1) * across) / columns
     drawn = Figure(figsize=(WIDTH, total))
@@ -245,6 +260,13 @@ def length_axis(axes: Axes, lengths: Sequence[int], *, label: bool = True) -> No
     width_axis(axes, lengths, label=False)
     if label:
         axes.set_xlabel("positions $T$")
+
+
+def step_axis(axes: Axes, steps: Sequence[int], *, label: bool = True) -> None:
+    """The same over training steps after the first."""
+    width_axis(axes, steps, label=False)
+    if label:
+        axes.set_xlabel("training steps")
 
 
 def points(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k", y: str = "value") -> None:

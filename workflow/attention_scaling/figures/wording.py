@@ -10,6 +10,21 @@ DIVISOR_WORDS = {"none": "undivided", "root": "over the root of d_k", "width": "
 
 DIVISOR_MARKUP = {"none": "undivided", "root": "over $\\sqrt{d_k}$", "width": "over $d_k$"}
 
+REMEDY_WORDS = {
+    **DIVISOR_WORDS,
+    "qk_norm": "QK-norm",
+    "qk_rms": "QK-RMS",
+    "folded": "folded into W_Q",
+    "additive": "additive",
+    "softcap": "soft cap",
+}
+
+REMEDY_MARKUP = {
+    **REMEDY_WORDS,
+    **DIVISOR_MARKUP,
+    "folded": "folded into $W_Q$",
+}
+
 MOST_PLACES = 9
 """Decimals beyond which a value and its error are no longer written out."""
 

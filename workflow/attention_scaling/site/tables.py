@@ -20,6 +20,7 @@ from attention_scaling.figures.slices import (
 from attention_scaling.figures.wording import DIVISOR_MARKUP, plain, with_error
 from attention_scaling.site.attention_tables import attention_tables
 from attention_scaling.site.markdown import table
+from attention_scaling.site.training_tables import training_tables
 
 NOTHING = "–"
 
@@ -67,6 +68,7 @@ def page_tables(tables: Tables) -> dict[str, str]:
         "precision-cutoffs": _precision(tables),
         "six-scores": _six_scores(tables),
         **attention_tables(tables),
+        **training_tables(tables),
     }
 
 

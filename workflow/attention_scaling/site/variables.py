@@ -42,7 +42,7 @@ from attention_scaling.figures.wording import (
     plain,
     short,
 )
-from attention_scaling.site import attention_variables
+from attention_scaling.site import attention_variables, training_variables
 from attention_scaling.site.values import (
     EXACT_DIGITS,
     NOT_MEASURED,
@@ -71,6 +71,9 @@ def variables(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
         "kernels": attention_variables.kernels(tables),
         "memory": attention_variables.memory(tables),
         "cost": attention_variables.cost(tables),
+        "continuum": training_variables.continuum(tables),
+        "remedies": training_variables.remedies(tables),
+        "training": training_variables.training(tables),
         "reconstruction": _reconstruction(tables),
         "calibration": _calibration(tables),
     }
