@@ -32,6 +32,8 @@ def distances(name, backend):
     if name == "variance":
         # Light tails only: with heavy ones 3000 squares are not yet close to normal.
         settings = settings | {"distributions": ["gaussian", "signs", "uniform"]}
+    else:
+        settings = settings | {"divisors": [divisor]}
     settings = module.Settings(**settings)
     exact = {
         tuple(getattr(row, column) for column in CELL): row.value
