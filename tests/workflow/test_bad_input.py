@@ -1,6 +1,7 @@
 """Bad input: one clear line, a status that is not zero, and nothing that was there before is lost."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -118,6 +119,30 @@ def test_a_folder_that_cannot_be_written(fresh, folder):
     assert run.returncode == 2
     assert one_line(run.stdout).startswith(f"error: {folder}: cannot be written")
     assert fresh.path(folder).read_text() == "in the way"
+
+
+@pytest.fixture
+def full_disk(fresh):
+    """A clone whose results folder is a disk that is full after its first kilobytes."""
+    fresh.edit(fresh.tiny, "[numpy, torch]", "[numpy]")
+    results = fresh.path("results")
+    results.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1000", "tmpfs", results]
+    if subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield fresh
+    subprocess.run(["umount", results], check=True)
+
+
+def test_a_full_disk(full_disk):
+    run = full_disk.run()
+    assert run.returncode != 0
+    assert "Traceback" not in run.stdout
+    errors = [line for line in run.stdout.splitlines() if line.startswith("error: ")]
+    assert errors
+    assert all(line.startswith("error: results/") for line in errors)
+    assert all("No space left on device" in line for line in errors)
+    assert not list(full_disk.folder.glob("results/**/*.parquet"))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -133,6 +133,50 @@ def test_pips_configuration_is_passed_on_to_uv(installed, tmp_path):
     }
 
 
+def installation(folder: Path, fails: str, variables: str = "{}") -> tuple[str, list[list[str]]]:
+    """Who installs when every command with the word `fails` in it fails, and the commands that ran."""
+    code = (
+        "import json; calls = [];"
+        f"environment.uv_variables = lambda: {variables};"
+        "run = lambda *command, **_: calls.append([str(c) for c in command]) or "
+        f"not any({fails!r} in word for word in calls[-1]);"
+        "environment.run = run;"
+        "lock = environment.ROOT / 'lock' / 'report.txt';"
+        "print(json.dumps([environment.install_packages(lock), calls]))"
+    )
+    return tuple(json.loads(environment(folder, code).stdout.splitlines()[-1]))
+
+
+def test_torch_comes_from_its_own_index_where_that_can_be_reached(installed):
+    installer, calls = installation(installed, fails="nothing does")
+    assert installer == "uv"
+    assert calls[1][-4:-2] == ["--torch-backend", "auto"]
+    assert len(calls) == 3  # uv itself, the lock, the project
+
+
+def test_torch_comes_from_the_package_index_elsewhere(installed):
+    installer, calls = installation(installed, fails="--torch-backend")
+    assert installer == "uv"
+    assert "--torch-backend" in calls[1]
+    assert "--torch-backend" not in calls[2]
+
+
+def test_torch_from_a_folder_of_wheels_is_taken_from_there(installed):
+    _, calls = installation(
+        installed, fails="nothing does", variables="{'UV_FIND_LINKS': '/wheels'}"
+    )
+    assert not [call for call in calls if "--torch-backend" in call]
+
+
+@pytest.mark.parametrize("fails", ["uv==", "bin/uv"])
+def test_pip_installs_where_uv_cannot(installed, fails):
+    installer, calls = installation(installed, fails)
+    assert installer == "pip"
+    assert [call[2] for call in calls[-2:]] == ["pip", "pip"]
+    assert "--requirement" in calls[-2]
+    assert "--editable" in calls[-1]
+
+
 def quarto(folder: Path, venv: Path, path: str) -> list:
     """What becomes of the attempt to install Quarto when pip fails: its outcome and pip's calls."""
     code = (
