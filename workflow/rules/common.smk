@@ -60,8 +60,12 @@ def ledger_files():
 
 
 def page_sources():
-    """What people wrote of the site: pages, style and scripts, and its configuration."""
-    written = (*Path("reports").glob("*.*"), *Path("reports/assets").rglob("*.*"))
+    """What people wrote of the site: pages, style and scripts, its configuration, and Pandoc's filters."""
+    written = (
+        *Path("reports").glob("*.*"),
+        *Path("reports/assets").rglob("*.*"),
+        *Path("workflow/attention_scaling/site/pandoc").glob("*.[!p]*"),
+    )
     return sorted(str(file) for file in written if file.name != "_variables.yml")
 
 

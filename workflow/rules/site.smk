@@ -7,6 +7,7 @@ rule pages:
     input:
         modules("site.pages"),
         ledger_files(),
+        "reports/bench/ratios.csv",
         **rules.publish.output,
     output:
         variables="reports/_variables.yml",

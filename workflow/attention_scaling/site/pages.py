@@ -13,6 +13,7 @@ from attention_scaling.errors import UserError
 from attention_scaling.figures.slices import Tables
 from attention_scaling.ledger.models import Lesson
 from attention_scaling.site import measurement_page, variables
+from attention_scaling.site.bench_page import bench_part
 from attention_scaling.site.ledger_pages import ledger_parts
 from attention_scaling.site.provenance_page import provenance_parts
 from attention_scaling.site.tables import page_tables
@@ -39,6 +40,7 @@ def write(
         **ledger_parts(lessons, tables.verdicts, tables.measurements),
         **provenance_parts(provenance),
         "measurements": measurement_page.page(tables.measurements),
+        "bench": bench_part(reports / "bench" / "ratios.csv"),
     }
     for name, text in parts.items():
         write_text(reports / "_generated" / f"{name}.md", text)
