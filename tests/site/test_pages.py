@@ -19,6 +19,8 @@ from attention_scaling.site.check import check
 from attention_scaling.site.render import render
 from attention_scaling.site.variables import NOT_MEASURED
 
+BENCHMARKS = ROOT / "reports" / "bench" / "ratios.csv"
+
 
 def site_of(study: Study, folder: Path) -> Path:
     """The site of a study. Rendering checks it: variables, references, links, images, ids."""
@@ -28,7 +30,7 @@ def site_of(study: Study, folder: Path) -> Path:
         shutil.copyfile(page, reports / page.name)
     shutil.copytree(ROOT / "reports" / "assets", reports / "assets")
     write_all(study.tables, reports / "_generated" / "figures")
-    pages.write(study.tables, study.lessons, study.provenance, study.results, reports)
+    pages.write(study.tables, study.lessons, study.provenance, study.results, BENCHMARKS, reports)
     render(reports, folder / "site", "pandoc")
     return folder / "site"
 
@@ -149,7 +151,9 @@ def test_provenance_names_machine_commit_and_jobs(full_site):
 def test_pages_are_the_same_on_every_run(tmp_path):
     study = full_study()
     for run in ("first", "second"):
-        pages.write(study.tables, study.lessons, study.provenance, study.results, tmp_path / run)
+        pages.write(
+            study.tables, study.lessons, study.provenance, study.results, BENCHMARKS, tmp_path / run
+        )
     files = sorted(path for path in (tmp_path / "first").rglob("*") if path.is_file())
     assert len(files) > 15
     for file in files:
@@ -160,6 +164,13 @@ def test_pages_are_the_same_on_every_run(tmp_path):
 def test_a_missing_table_or_provenance_is_one_line(tmp_path):
     study = full_study()
     with pytest.raises(UserError, match="measurements.csv: no such file"):
-        pages.write(study.tables, study.lessons, study.provenance, tmp_path, tmp_path / "reports")
+        pages.write(
+            study.tables,
+            study.lessons,
+            study.provenance,
+            tmp_path,
+            BENCHMARKS,
+            tmp_path / "reports",
+        )
     with pytest.raises(UserError, match="provenance.json: cannot be read"):
         pages.read_provenance(tmp_path / "provenance.json")

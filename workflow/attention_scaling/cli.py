@@ -23,6 +23,7 @@ MEASUREMENTS = Path("results/measurements.parquet")
 VERDICTS = Path("results/verdicts.parquet")
 REPORTS = Path("reports")
 SITE = REPORTS / "_site"
+BENCHMARKS = REPORTS / "bench" / "ratios.csv"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         made_from_tables.add_argument("--verdicts", type=Path, default=VERDICTS)
     figures.add_argument("--output", type=Path, default=REPORTS / "_generated" / "figures")
     pages.add_argument("--provenance", type=Path, default=Path("results/provenance.json"))
+    pages.add_argument("--benchmarks", type=Path, default=BENCHMARKS)
     pages.add_argument("--reports", type=Path, default=REPORTS)
 
     render = stage("render", _render, "render the site, check it, and put it in place")
@@ -108,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = stage("bench", _bench, "measure speed and memory as ratios, and keep them as a table")
     bench.add_argument("groups", nargs="*", default=["sampling", "attention"])
-    bench.add_argument("--output", type=Path, default=REPORTS / "bench" / "ratios.csv")
+    bench.add_argument("--output", type=Path, default=BENCHMARKS)
 
     schemas = stage("schemas", _schemas, "write the JSON Schemas of config and ledger files")
     schemas.add_argument("--output", type=Path, default=Path("workflow/schemas"))
@@ -212,6 +214,7 @@ def _pages(options: argparse.Namespace) -> None:
         _lessons(load_config(options.config)),
         read_provenance(options.provenance),
         options.measurements.parent,
+        options.benchmarks,
         options.reports,
     )
 

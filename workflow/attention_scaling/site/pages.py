@@ -27,11 +27,12 @@ def write(
     lessons: Sequence[Lesson],
     provenance: Mapping[str, Any],
     results: Path,
+    benchmarks: Path,
     reports: Path,
 ) -> None:
     """Write `_variables.yml` and `_generated/` under `reports`; copy the tables from `results` for download.
 
-    Figures are written by `attention_scaling.figures.writing`. Raises `UserError` where a file cannot be read
+    `benchmarks` is the table that `make bench` keeps. Figures are written by `attention_scaling.figures.writing`. Raises `UserError` where a file cannot be read
     or written.
     """
     variables.write(reports / "_variables.yml", variables.variables(tables, provenance))
@@ -40,7 +41,7 @@ def write(
         **ledger_parts(lessons, tables.verdicts, tables.measurements),
         **provenance_parts(provenance),
         "measurements": measurement_page.page(tables.measurements),
-        "bench": bench_part(reports / "bench" / "ratios.csv"),
+        "bench": bench_part(benchmarks),
     }
     for name, text in parts.items():
         write_text(reports / "_generated" / f"{name}.md", text)
