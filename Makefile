@@ -3,6 +3,7 @@
 
 CONFIG ?= config/config.yaml
 CORES ?= all
+PROFILE ?= default
 PORT ?= 8000
 PYTHON ?= python3
 export PYTHON
@@ -11,13 +12,14 @@ export PYTHON
 export HOME := $(if $(shell test -n "$$HOME" && test -w "$$HOME" && echo yes),$(HOME),$(CURDIR)/.venv/home)
 
 python := .venv/bin/python
-run := $(python) setup/workflow.py --cores $(CORES)
+run := $(python) setup/workflow.py --cores $(CORES) --profile $(PROFILE)
+packages := $(if $(filter default,$(PROFILE)),report,cluster)
 
 .DEFAULT_GOAL := help
 .PHONY: help report quick serve test lint bench lock clean environment test-environment cluster-environment
 
 help: ## list the targets
-	@echo "make TARGET [CONFIG=$(CONFIG)] [CORES=$(CORES)] [PYTHON=$(PYTHON)]"
+	@echo "make TARGET [CONFIG=$(CONFIG)] [CORES=$(CORES)] [PROFILE=$(PROFILE)] [PYTHON=$(PYTHON)]"
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 report: environment ## run the study and make the site in reports/_site/
@@ -43,8 +45,8 @@ bench: environment ## measure how long the studies take and what they need
 lock: test-environment ## resolve the dependencies of pyproject.toml into lock/ again
 	@$(python) setup/lock.py
 
-environment: ## set .venv up for the report
-	@sh setup/environment.sh report
+environment: ## set .venv up for the report, and for a cluster where PROFILE is not default
+	@sh setup/environment.sh $(packages)
 
 test-environment: ## set .venv up for the tests
 	@sh setup/environment.sh test

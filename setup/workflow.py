@@ -1,8 +1,9 @@
-"""Run the workflow as `make` does: `workflow.py --config FILE --cores N [Snakemake's options]`.
+"""Run the workflow as `make` does: `workflow.py --config FILE --cores N --profile NAME [Snakemake's options]`.
 
 Runs on .venv's Python. Around Snakemake it adds what a person at a terminal would have to know: the
-study is checked first, one run at a time works in this folder, a killed run leaves no lock behind for
-the next one to stumble over, and of Snakemake's report on each job the lines that say something stay.
+study is checked first, one run at a time works in this folder, a killed run leaves no lock and no jobs
+behind for the next one to stumble over, and of Snakemake's report on each job the lines that say
+something stay.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import slurm
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / ".snakemake" / "run.lock"
+PROFILES = Path("workflow", "profiles")
 WRITTEN = (".snakemake", "logs", "results", "reports", "reports/_generated")
 
 # What Snakemake says of every job beside its message and the count of steps.
@@ -28,7 +32,16 @@ CHATTER = re.compile(
     r"\s*$|\[\w{3} \w{3} .*\]$|(Select jobs to execute|Building DAG of jobs)\.\.\.$|Execute \d+ jobs"
     r"|Finished jobid: |Using (shell|workflow specific profile)|Provided cores|Rules claiming more threads"
     r"|Touching output file|Assuming unrestricted shared filesystem|Conda environments: ignored"
-    r"|Complete log\(s\): "
+    r"|Complete log\(s\): |Using profiles |Provided remote nodes|SLURM run ID|Job \d+ has been submitted"
+    r"|Submitted array job|Cleaning up SLURM log files|No SLURM account given|No account was given"
+    r"|Unable to guess SLURM account"
+)
+
+# What it says of a job that failed beside the job's rule, its log file, and the lines in that.
+FAILURE = re.compile(
+    r"RuleException:|CalledProcessError in file |Command '|Logfile .*:$|={20}|Shutting down"
+    r"|    (message|jobid|input|output|shell|conda-env|benchmark): ?|        (python|cp|export) "
+    r"|        \(command exited|At least one job did not complete|WorkflowError:$"
 )
 
 
@@ -37,10 +50,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--cores", required=True)
+    parser.add_argument("--profile", default="default", help="where jobs run (default: here)")
     options, others = parser.parse_known_args()
     os.chdir(ROOT)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    os.environ["PYTHONPATH"] = str(ROOT / "workflow")
+    paths = [str(ROOT / "workflow"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
     validate = [sys.executable, "-m", "attention_scaling", "validate", "--config", options.config]
     if status := subprocess.run(validate, stdout=subprocess.DEVNULL).returncode:
@@ -51,13 +66,18 @@ def main() -> int:
     snakemake = [
         *(sys.executable, "-m", "snakemake"),
         *("--configfile", options.config),
-        *("--workflow-profile", "workflow/profiles/default"),
+        *("--workflow-profile", PROFILES / "default"),
+        *profile(options.profile),
         *("--cores", options.cores),
     ]
     with only_run() as lock:
         if os.fstat(lock).st_size:
             print("the last run was killed; this one goes on from what it finished", flush=True)
+            if (run := left_with_slurm(lock)) and (problem := slurm.cancel(run)):
+                print(f"error: {problem}", file=sys.stderr)
+                return 2
             subprocess.run([*snakemake, "--unlock", "--quiet", "all"], check=True)
+            os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
         status = follow(
             subprocess.Popen(
@@ -67,13 +87,28 @@ def main() -> int:
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
-            )
+            ),
+            lock,
         )
         if status >= 0:  # not killed: Snakemake has cleared up behind itself
             os.ftruncate(lock, 0)
     if status == 0:
         tell()
     return abs(status)
+
+
+def profile(name: str) -> list[str | Path]:
+    """Snakemake's options for a profile: one of the project's, else one that Snakemake finds for the name."""
+    if name == "default":
+        return []
+    own = PROFILES / name
+    return ["--profile", own if own.is_dir() else name]
+
+
+def left_with_slurm(lock: int) -> str | None:
+    """The name of the jobs that the killed run had with SLURM; see `follow`."""
+    _, *runs = os.pread(lock, 1000, 0).decode().split()
+    return runs[-1] if runs else None
 
 
 def tell() -> None:
@@ -110,7 +145,7 @@ def only_run() -> Iterator[int]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        process = os.read(descriptor, 100).decode().split()[-1:]
+        process = os.read(descriptor, 1000).decode().split()[:1]
         raise SystemExit(
             f"another run works in this folder (process {' '.join(process)})"
         ) from None
@@ -120,15 +155,23 @@ def only_run() -> Iterator[int]:
         os.close(descriptor)
 
 
-def follow(snakemake: subprocess.Popen[str]) -> int:
-    """Pass on what Snakemake says, but for the chatter; its exit status, negative when killed."""
+def follow(snakemake: subprocess.Popen[str], lock: int) -> int:
+    """Pass on what Snakemake says, but for the chatter; its exit status, negative when killed.
+
+    The name of its jobs with SLURM is written into the lock: whoever clears up behind a killed run needs it.
+    """
     # An interrupt stops Snakemake and its jobs, whichever way this run is told to stop. SIGTERM would not
     # do: Snakemake's handler waits for a lock that the interrupted code may hold, and then for ever.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: os.killpg(snakemake.pid, signal.SIGINT))
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
+            signal.signal(number, lambda *_: os.killpg(snakemake.pid, signal.SIGINT))
     for line in snakemake.stderr:
-        if not CHATTER.match(line):
+        if announced := slurm.ANNOUNCED.match(line):
+            os.write(lock, f"{announced[1]}\n".encode())
+        if not CHATTER.match(line) and not FAILURE.match(line):
             print(line, end="", flush=True)
+        for reason in slurm.reasons(line):
+            print(f"    SLURM: {reason}", flush=True)
     return snakemake.wait()
 
 
