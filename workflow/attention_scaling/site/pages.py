@@ -32,8 +32,8 @@ def write(
 ) -> None:
     """Write `_variables.yml` and `_generated/` under `reports`; copy the tables from `results` for download.
 
-    `benchmarks` is the table that `make bench` keeps. Figures are written by `attention_scaling.figures.writing`. Raises `UserError` where a file cannot be read
-    or written.
+    `benchmarks` is the table that `make bench` keeps. Figures are written by
+    `attention_scaling.figures.writing`. Raises `UserError` where a file cannot be read or written.
     """
     variables.write(reports / "_variables.yml", variables.variables(tables, provenance))
     parts = {
