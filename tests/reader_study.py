@@ -77,9 +77,11 @@ CONFIG: dict[str, Any] = {
         "capacity": {"widths": WIDTHS, "key_counts": KEYS, "samples": 400},
         "correlation": {
             "correlations": [0.0, 0.1, 0.6],
-            "widths": WIDTHS,
+            "widths": [*WIDTHS, 256],
             "key_counts": [32],
             "samples": 400,
+            "closing_key_counts": [8],
+            "law_samples": 400,
         },
         "gradient": {"widths": WIDTHS, "key_counts": [32], "samples": 8, "score_samples": 40},
         "precision": {"widths": [64], "key_counts": [32], "samples": 50},

@@ -26,6 +26,8 @@ SMALL = {
         "key_counts": [5],
         "aligned": ["one", "all"],
         "samples": 4000,
+        "closing_key_counts": [8],
+        "law_samples": 4000,
     },
 }
 
@@ -70,12 +72,15 @@ def test_the_slope_over_widths_needs_three_of_them_and_is_the_exact_one():
         assert abs(slopes[divisor].value - expected) < 5 * slopes[divisor].stderr
 
 
+NEED_THREE_WIDTHS = {"size_slope", "closing_rho_slope"}
+
+
 def test_every_quantity_is_documented_and_every_documented_quantity_is_measured():
     for name, small in SMALL.items():
         module = experiments.get(name).module()
         settings, rows = measured(name, small, backends.load("numpy"))
         found = {row.quantity for row in rows} | {row.quantity for row in module.exact(settings)}
-        assert found | {"size_slope"} == set(module.QUANTITIES) | {"size_slope"}
+        assert found | NEED_THREE_WIDTHS == set(module.QUANTITIES) | NEED_THREE_WIDTHS
 
 
 class RecordedDraws:

@@ -146,6 +146,9 @@ def expected_in_alt_text(name):
         rows = tables.rows("gradient", divisor="none", d_k=1024)
         means = rows.groupby("quantity")["value"].mean()
         return [short(means["attention_gradient"]), short(means["cross_entropy_gradient"])]
+    if name == "closing-rho":
+        rows = tables.rows("correlation", "closing_rho", divisor="root", n_keys=8)
+        return [short(rows["value"].max()), short(rows["value"].min())]
     if name == "continuum":
         return ["for p = 0.5 it stays put", "for p = 0 it rises from 2.00 to 32.0"]
     if name == "remedies-size":

@@ -58,6 +58,7 @@ REGISTRY: dict[str, FigureEntry] = {
         FigureEntry("saturation-entropy", "saturation", "saturation", ("entropy",)),
         FigureEntry("correlation-score", "correlation", "correlation", ("score_mean",)),
         FigureEntry("correlation-weight", "correlation", "correlation", ("aligned_weight",)),
+        FigureEntry("closing-rho", "correlation", "correlation", ("closing_rho",)),
         FigureEntry("capacity-trace", "capacity", "capacity", ("capacity",)),
         FigureEntry("capacity-derivative", "capacity", "capacity", ("top_derivative",)),
         FigureEntry("capacity-eigenvalue", "capacity", "capacity", ("top_eigenvalue",)),

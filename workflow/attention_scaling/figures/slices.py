@@ -77,9 +77,9 @@ class Tables:
 
 
 def one_aligned_key(tables: Tables, quantity: str | None = None) -> pd.DataFrame:
-    """The rows of the correlation experiment in which one key is aligned, not all of them."""
+    """The rows of the correlation experiment in which one key is aligned, not all of them, by a given rho."""
     table = tables.rows("correlation", quantity)
-    return table[table["cell"].isna()]
+    return table[table["cell"].isna() & table["rho"].notna()]
 
 
 def whole_heads(tables: Tables) -> pd.DataFrame:

@@ -17,10 +17,11 @@ from attention_scaling.figures.slices import (
     whole,
     whole_heads,
 )
-from attention_scaling.figures.wording import DIVISOR_MARKUP, plain, with_error
+from attention_scaling.figures.wording import DIVISOR_MARKUP, law_words, plain, with_error
 from attention_scaling.site.attention_tables import attention_tables
 from attention_scaling.site.markdown import table
 from attention_scaling.site.training_tables import training_tables
+from attention_scaling.site.values import cell_values
 
 NOTHING = "–"
 
@@ -50,6 +51,7 @@ def page_tables(tables: Tables) -> dict[str, str]:
             f"Mean weight of the aligned key{rho}",
             label="correlation-weight",
         ),
+        "correlation-laws": _laws(tables),
         "gradient-scores": _softmax(
             gradient,
             "gradient_ratio_scores",
@@ -133,6 +135,29 @@ def _measured(rows: pd.DataFrame, widths: Sequence[int]) -> list[str]:
 def _exact(rows: pd.DataFrame, widths: Sequence[int]) -> list[str]:
     by_width = exact(rows).drop_duplicates("d_k").set_index("d_k")["value"]
     return [plain(by_width[d_k], 5) if d_k in by_width.index else NOTHING for d_k in widths]
+
+
+def _laws(tables: Tables) -> str:
+    """A row a law of the entries: its fourth moment, and the aligned score's variance at the study's rho."""
+    rows = tables.rows("correlation", cell="entry laws")
+    fourth = rows[rows["quantity"] == "entry_fourth_moment"].sort_values(["value", "distribution"])
+    variances = rows[rows["quantity"] == "score_variance"]
+    rho = max((rho for rho in variances["rho"].unique() if rho < 1), default=None)
+    variances = variances[variances["rho"] == rho]
+    variances = variances[variances["d_k"] == variances["d_k"].max()]
+    lines = []
+    for law in fourth["distribution"].drop_duplicates():
+        values = cell_values(variances[variances["distribution"] == law])
+        moment = float(fourth[fourth["distribution"] == law]["value"].iloc[0])
+        lines.append([law_words(law), plain(moment), values["measured"], values["exact"]])
+    at = "" if rho is None else f", $\\rho$ = {rho:g}"
+    return table(
+        ["Entries", "Fourth moment", "Variance", "exact"],
+        "lrrr",
+        lines or [["not measured in this study", *[NOTHING] * 3]],
+        caption=f"Variance of the aligned key's score over $\\sqrt{{d_k}}${at}, by the law of the entries",
+        label="correlation-laws",
+    )
 
 
 def _precision(tables: Tables) -> str:

@@ -252,6 +252,24 @@ def _correlation(tables: Tables) -> Variables:
         "correlations": say(lambda: listing([f"{rho:g}" for rho in some_items(correlations)])),
         "at_rho": {quantity: at(quantity, inner[-1:]) for quantity in quantities},
         "at_low_rho": {quantity: at(quantity, inner[:1]) for quantity in quantities},
+        "closing": _closing(tables),
+    }
+
+
+def _closing(tables: Tables) -> Variables:
+    """The closing correlation over the root, at the first and last width that has one."""
+    table = tables.rows("correlation", "closing_rho", divisor="root")
+    keys = shown_keys(table)
+    rows = table[table["n_keys"] == keys]
+    widths = whole(rows, "d_k")
+    slopes = tables.rows("correlation", "closing_rho_slope", divisor="root", n_keys=keys)
+    return {
+        "keys": say(lambda: str(_not_none(keys))),
+        "first_width": say(lambda: str(widths[0])),
+        "last_width": say(lambda: str(widths[-1])),
+        "first": say(lambda: short(_at(rows, widths[0]))),
+        "last": say(lambda: short(_at(rows, widths[-1]))),
+        "slope": say(lambda: short(float(first_row(slopes)["value"]))),
     }
 
 
