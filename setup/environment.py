@@ -19,6 +19,10 @@ LOG = VENV / "setup.log"
 
 UV = "uv==0.13.9"  # installs the same lock in a third of pip's time
 
+PLUGINS = VENV / "cluster"
+"""Where the tests have Snakemake's executors for clusters: beside the packages, because among them they would
+double the time that every Snakemake takes to start. On PYTHONPATH they are there, and not elsewhere."""
+
 SIGN_OF_LIFE_SECONDS = 20
 
 # What pip's configuration says under these names, uv reads from its own variables.
@@ -29,10 +33,16 @@ UV_VARIABLES = {
 }
 
 
+def lock(name: str) -> Path:
+    """The file with the pins of an environment."""
+    return ROOT / "lock" / f"{name}.txt"
+
+
 def fingerprint(name: str) -> str:
     """What an installed environment depends on: its lock, the project's metadata, where it lies."""
     digest = hashlib.sha256(str(ROOT).encode())
-    for path in (ROOT / "lock" / f"{name}.txt", ROOT / "pyproject.toml"):
+    locks = ("test", "cluster") if name == "test" else (name,)
+    for path in (*map(lock, locks), ROOT / "pyproject.toml"):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -128,7 +138,7 @@ def uv_variables() -> dict[str, str]:
     return {name: os.environ.get(name) or value for name, value in variables.items()}
 
 
-def install_packages(lock: Path) -> str:
+def install_packages(pins: Path) -> str:
     """Install what the lock names, then the project itself, editable. Returns the installer's name."""
     pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
     project = ["--no-deps", "--no-build-isolation", "--editable", ROOT]  # setuptools is in the lock
@@ -141,13 +151,22 @@ def install_packages(lock: Path) -> str:
             # a machine without a GPU is spared 3 GB of CUDA libraries.
             attempts.insert(0, ["--torch-backend", "auto"])
         for options in attempts:
-            locked = run(*uv, *options, "--requirement", lock, **variables)
+            locked = run(*uv, *options, "--requirement", pins, **variables)
             if locked and run(*uv, *project, **variables):
                 return "uv"
     say("uv cannot install here; pip does, and takes longer")
-    if run(*pip, "--requirement", lock) and run(*pip, *project):
+    if run(*pip, "--requirement", pins) and run(*pip, *project):
         return "pip"
     raise SystemExit(f"set-up: neither uv nor pip could install the packages: see {LOG}")
+
+
+def install_plugins() -> None:
+    """Install what the environment for clusters has beyond that for the report, where the tests take it from."""
+    report = lock("report").read_text().splitlines()
+    beyond = [pin for pin in lock("cluster").read_text().splitlines() if pin not in report]
+    pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps", "--upgrade"]
+    if not run(*pip, "--target", PLUGINS, *beyond):
+        raise SystemExit(f"set-up: the executors for clusters could not be installed: see {LOG}")
 
 
 def main(name: str) -> None:
@@ -159,7 +178,9 @@ def main(name: str) -> None:
     started = time.monotonic()
     make_venv()
     say(f"installing the packages of lock/{name}.txt into .venv")
-    installer = install_packages(ROOT / "lock" / f"{name}.txt")
+    installer = install_packages(lock(name))
+    if name == "test":
+        install_plugins()
     (VENV / "home").mkdir(exist_ok=True)  # for whom HOME is not set, see the Makefile
     if "quarto" not in read_state():
         remember(quarto=quarto.install(run, VENV))
