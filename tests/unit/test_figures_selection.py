@@ -130,3 +130,23 @@ def test_the_gravest_verdict_of_a_claim_counts():
     assert list(counts.columns) == list(OUTCOMES)
     assert counts.loc["a", "reproduced"] == 1
     assert counts.to_numpy().sum() == 6
+
+
+def test_training_shows_the_sweep_with_most_remedies_and_the_other_task():
+    tables = full_study().tables
+    assert slices.main_sweep(tables) == "adam"
+    assert slices.recall_sweep(tables) == "recall"
+    assert not slices.trained(tables, "loss")["cell"].str.contains("rate=").any()
+
+
+def test_losses_over_rates_are_of_one_sweep_and_carry_their_rate():
+    rows = slices.by_rate(full_study().tables)
+    assert set(rows["rate"]) == {0.004, 0.008}
+    assert set(rows["cell"]) == {"transfer, rate=0.004", "transfer, rate=0.008"}
+    assert len(rows) == 3 * 3 * 2
+
+
+def test_rows_of_several_aligned_keys_or_of_no_correlation_are_not_those_of_one_aligned_key():
+    rows = slices.one_aligned_key(full_study().tables)
+    assert set(rows["rho"]) == {0.0, 0.1, 0.6}
+    assert rows["distribution"].isna().all()

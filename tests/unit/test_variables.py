@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 
@@ -110,3 +111,16 @@ def test_the_file_holds_quoted_texts_without_pipes(tmp_path, full):
     assert dict(leaves(yaml.safe_load(text))) == full
     assert all(isinstance(value, str) for value in full.values())
     assert load_variables(tmp_path) == full
+
+
+def test_a_ratio_of_losses_has_the_error_of_a_quotient(full):
+    rows = full_study().tables.rows("training", "loss", cell="adam", d_k=128, step=16)
+    none, root = (rows[rows["variant"] == variant].iloc[0] for variant in ("none", "root"))
+    ratio = none["value"] / root["value"]
+    relative = math.hypot(none["stderr"] / none["value"], root["stderr"] / root["value"])
+    assert full["training.none_over_root.end"] == with_error(ratio, ratio * relative)
+
+
+def test_the_best_rate_is_the_one_of_the_table(full):
+    row = full_study().tables.rows("training", "best_rate", variant="root", d_k=128).iloc[0]
+    assert full["training.rates.root.last"] == with_error(row["value"], row["stderr"])

@@ -80,13 +80,15 @@ class Settings(StrictModel):
         ),
     ] = ["one"]
     samples: SampleSize
-    closing_key_counts: KeyCounts = [8, 32, 128]
+    closing_key_counts: Annotated[
+        KeyCounts, Field(description="Numbers of keys whose closing correlation is looked for.")
+    ] = [8, 32, 128]
     distributions: Annotated[
         list[Literal[LIGHT_TAILED]],
         Field(min_length=1, description="Laws of the entries whose aligned score is measured too."),
     ] = list(LIGHT_TAILED)
-    law_widths: Widths = [64]
-    law_samples: SampleSize = 10_000
+    law_widths: Annotated[Widths, Field(description="Widths at which it is.")] = [64]
+    law_samples: Annotated[SampleSize, Field(description="Scores drawn for each law.")] = 10_000
 
 
 def exact(settings: Settings) -> Iterator[Measurement]:
