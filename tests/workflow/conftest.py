@@ -30,6 +30,12 @@ class Workspace:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         self.environment = os.environ | {"PATH": path}
 
+    @classmethod
+    def cloned(cls, folder: Path) -> Workspace:
+        """The project as cloned, in a new folder."""
+        shutil.copytree(ROOT, folder, ignore=MADE)
+        return cls(folder)
+
     def path(self, name: str) -> Path:
         return self.folder / name
 
@@ -87,16 +93,13 @@ class Workspace:
 @pytest.fixture
 def fresh(tmp_path) -> Workspace:
     """The project as cloned."""
-    shutil.copytree(ROOT, tmp_path / "project", ignore=MADE)
-    return Workspace(tmp_path / "project")
+    return Workspace.cloned(tmp_path / "project")
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Workspace:
     """The project after a run of the tiny study. Not to be changed: `workspace` is a copy to work in."""
-    folder = tmp_path_factory.mktemp("workflow") / "project"
-    shutil.copytree(ROOT, folder, ignore=MADE)
-    project = Workspace(folder)
+    project = Workspace.cloned(tmp_path_factory.mktemp("workflow") / "project")
     run = project.run()
     assert run.returncode == 0, run.stdout
     return project
