@@ -82,6 +82,8 @@ def main() -> int:
         status = follow(
             subprocess.Popen(
                 [*snakemake, *others],
+                # A shell's background job ignores interrupts; Snakemake must not, see `follow`.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                 process_group=0,  # so that its jobs can be stopped with it
                 pass_fds=[lock],
                 stdin=subprocess.DEVNULL,

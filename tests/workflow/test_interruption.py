@@ -20,12 +20,16 @@ def project(fresh):
     return fresh
 
 
-def start(project) -> tuple[subprocess.Popen, int]:
-    """A run that has finished its first job and has more to do, and the number of its jobs."""
+def start(project, interrupt=signal.SIG_DFL) -> tuple[subprocess.Popen, int]:
+    """A run that has finished its first job and has more to do, and the number of its jobs.
+
+    `interrupt` is what the run does on SIGINT when it starts: what is set here, not what pytest was started with.
+    """
     run = subprocess.Popen(
         project.command(project.tiny, 2, TABLE),
         cwd=project.folder,
         env=project.environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, interrupt),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -61,10 +65,17 @@ def test_a_killed_run_goes_on_with_the_same_command(finished, project):
     assert "the last run was killed" in assert_goes_on(project, jobs, finished)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_goes_on_with_the_same_command(finished, project, number):
+def test_an_interrupted_run_goes_on_with_the_same_command(finished, project):
     run, jobs = start(project)
-    run.send_signal(number)
+    run.send_signal(signal.SIGINT)
+    run.communicate()
+    assert run.returncode != 0
+    assert "the last run was killed" not in assert_goes_on(project, jobs, finished)
+
+
+def test_a_background_run_that_is_asked_to_stop_goes_on_with_the_same_command(finished, project):
+    run, jobs = start(project, interrupt=signal.SIG_IGN)  # as a shell starts `make report &`
+    run.send_signal(signal.SIGTERM)
     run.communicate()
     assert run.returncode != 0
     assert "the last run was killed" not in assert_goes_on(project, jobs, finished)
