@@ -45,7 +45,8 @@ rule measure:
         "../envs/attention-scaling.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        # On a cluster, two Snakemakes of 170 MB run in the job as well; CUDA has libraries to load.
+        mem_mb=lambda wildcards: 8000 if wildcards.device == "cuda" else 2000,
         runtime=60,
         gpu=lambda wildcards: int(
             wildcards.device in STUDY.study.devices and wildcards.device != "cpu"

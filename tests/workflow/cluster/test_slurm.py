@@ -19,7 +19,7 @@ arguments = sys.orig_argv[2:5]
 if arguments == ["attention_scaling", "exact", "variance"]:
     time.sleep(600)
 if arguments == ["attention_scaling", "run", "saturation"]:
-    hoard = b"." * 2**31
+    hoard = b"." * 2**32
     time.sleep(600)
 """
 
@@ -99,7 +99,7 @@ def test_a_job_on_cuda_asks_for_a_gpu_and_goes_to_the_partition_of_gpus(clone, s
     (job,) = cluster.jobs("--partition=gpus", "--states=all")
     described = cluster.run("scontrol", "show", "job", job).split()
     assert "TresPerJob=gres:gpu:1" in described
-    assert "MinMemoryNode=1000M" in described
+    assert "MinMemoryNode=8000M" in described
     assert "TimeLimit=01:00:00" in described
     reasons = pd.read_parquet(project.path(shard))["skipped"].dropna()
     assert all("CUDA" in reason for reason in reasons)
