@@ -19,7 +19,7 @@ arguments = sys.orig_argv[2:5]
 if arguments == ["attention_scaling", "exact", "variance"]:
     time.sleep(600)
 if arguments == ["attention_scaling", "run", "saturation"]:
-    hoard = b"." * 2**32
+    hoard = b"." * (5 * 2**29)
     time.sleep(600)
 """
 
