@@ -39,7 +39,8 @@ lint: test-environment ## check style and format of Python and of the rules
 	@$(python) -m ruff format --check .
 	@.venv/bin/snakefmt --check Snakefile workflow/rules
 
-bench: environment ## measure how long the studies take and what they need
+bench: environment ## measure ratios of speed and memory, and what the studies cost
+	@$(python) -m attention_scaling bench
 	@$(python) setup/bench.py
 
 lock: test-environment ## resolve the dependencies of pyproject.toml into lock/ again

@@ -94,7 +94,7 @@ def main() -> int:
         )
         if status >= 0:  # not killed: Snakemake has cleared up behind itself
             os.ftruncate(lock, 0)
-    if status == 0:
+    if status == 0 and not others:
         tell()
     return abs(status)
 
