@@ -4,6 +4,8 @@
 CONFIG ?= config/config.yaml
 CORES ?= all
 PROFILE ?= default
+REMOTE ?= origin
+BRANCH ?= gh-pages
 PORT ?= 8000
 PYTHON ?= python3
 export PYTHON
@@ -16,7 +18,7 @@ run := $(python) setup/workflow.py --cores $(CORES) --profile $(PROFILE)
 packages := $(if $(filter default,$(PROFILE)),report,cluster)
 
 .DEFAULT_GOAL := help
-.PHONY: help report quick serve test lint bench lock clean environment test-environment cluster-environment
+.PHONY: help report quick serve publish test lint bench lock clean environment test-environment cluster-environment
 
 help: ## list the targets
 	@echo "make TARGET [CONFIG=$(CONFIG)] [CORES=$(CORES)] [PROFILE=$(PROFILE)] [PYTHON=$(PYTHON)]"
@@ -30,6 +32,10 @@ quick: environment ## the same with the small study of config/quick.yaml
 
 serve: ## show the site at http://127.0.0.1:8000/ (PORT=8000)
 	@$(firstword $(wildcard $(python)) $(PYTHON)) setup/serve.py $(PORT)
+
+publish: ## push the site to a branch (REMOTE=origin BRANCH=gh-pages)
+	@sh setup/environment.sh publish
+	@$(python) -m attention_scaling publish --remote $(REMOTE) --branch $(BRANCH)
 
 test: lint ## check the code and run all tests
 	@$(python) -m pytest $(PYTEST)

@@ -1,4 +1,4 @@
-"""Put the pinned environment into .venv: `environment.py report|test|cluster`, or with --check only look.
+"""Put the pinned environment into .venv: `environment.py report|test|cluster|publish`, or with --check only look.
 
 Runs on the system's Python before anything is installed, so it uses the standard library alone.
 What it did is kept in .venv/state.json: a second call installs nothing; a changed lock or a moved

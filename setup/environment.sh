@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts the pinned environment into .venv, or does nothing where it is there: environment.sh report|test|cluster
+# Puts the pinned environment into .venv, or does nothing where it is there: environment.sh report|test|cluster|publish
 #
 # This much is shell because no usable Python may have been found yet; the rest is environment.py.
 # PYTHON=/path/to/python3.12 in the environment names the interpreter to use.

@@ -16,6 +16,7 @@ LOCKS = {
     "report": [],
     "test": ["--extra", "test", "--extra", "publish"],
     "cluster": ["--extra", "cluster"],
+    "publish": ["--extra", "publish"],
 }
 
 # A local folder of packages would get into the lock, as a path that only one machine has.

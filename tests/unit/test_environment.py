@@ -1,5 +1,6 @@
-"""The pins agree: pyproject.toml, the three locks, and the environment file for conda."""
+"""The pins agree: pyproject.toml, the locks, and the environment file for conda."""
 
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -9,7 +10,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = {"report": [], "test": ["test", "publish"], "cluster": ["cluster"]}
+EXTRAS = {"report": [], "test": ["test", "publish"], "cluster": ["cluster"], "publish": ["publish"]}
 
 PIN = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)(\[[a-z,]+\])?==(?P<version>[^\s;]+)( ; (?P<marker>.+))?"
@@ -49,11 +50,11 @@ def test_lock_has_every_direct_dependency_at_its_pin(name):
 
 
 def test_locks_agree_where_they_overlap():
-    report, test, cluster = (locked(name) for name in ("report", "test", "cluster"))
-    for other in (test, cluster):
-        assert report.items() <= other.items()
-    shared = test.keys() & cluster.keys()
-    assert {name: test[name] for name in shared} == {name: cluster[name] for name in shared}
+    locks = [locked(name) for name in EXTRAS]
+    for lock in locks:
+        assert locked("report").items() <= lock.items()
+    for one, other in itertools.combinations(locks, 2):
+        assert all(one[name] == other[name] for name in one.keys() & other.keys())
 
 
 def test_build_backend_is_in_the_lock():
@@ -73,3 +74,10 @@ def test_conda_environment_has_the_same_direct_pins():
     data = yaml.safe_load((ROOT / "workflow/envs/attention-scaling.yaml").read_text())
     *_, by_pip = data["dependencies"]
     assert pins(by_pip["pip"]) == direct([])
+
+
+def test_the_published_site_is_rendered_by_the_quarto_that_set_up_takes():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/site.yml").read_text())
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    (quarto,) = [step for step in steps if "quarto-actions" in step.get("uses", "")]
+    assert f'"quarto-cli=={quarto["with"]["version"]}"' in (ROOT / "setup/quarto.py").read_text()

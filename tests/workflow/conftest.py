@@ -46,12 +46,12 @@ class Workspace:
 
     def run(self, *options: str, config: str = TINY, cores: int = 2) -> subprocess.CompletedProcess:
         """What `make report` does; all output is in `stdout`."""
-        return self._call(self.command(config, cores, *options))
+        return self.call(self.command(config, cores, *options))
 
     def snakemake(self, *options: str) -> subprocess.CompletedProcess:
         """Snakemake without make, on the tiny study unless the options name another."""
         config = [] if "--configfile" in options else ["--configfile", TINY]
-        return self._call([sys.executable, "-m", "snakemake", "--cores", "2", *config, *options])
+        return self.call([sys.executable, "-m", "snakemake", "--cores", "2", *config, *options])
 
     def planned(self, config: str = TINY) -> set[str]:
         """The messages of the jobs that a run would start now, but for the one that ends every run."""
@@ -78,7 +78,8 @@ class Workspace:
             if not path.name.startswith(".")
         }
 
-    def _call(self, command: list[str]) -> subprocess.CompletedProcess:
+    def call(self, command: list[str]) -> subprocess.CompletedProcess:
+        """Run a command in the project; all output is in `stdout`."""
         return subprocess.run(
             command,
             cwd=self.folder,

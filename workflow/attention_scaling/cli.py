@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_CONFIG = Path("config/config.yaml")
 MEASUREMENTS = Path("results/measurements.parquet")
 VERDICTS = Path("results/verdicts.parquet")
+PROVENANCE = Path("results/provenance.json")
 REPORTS = Path("reports")
 SITE = REPORTS / "_site"
 BENCHMARKS = REPORTS / "bench" / "ratios.csv"
@@ -83,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         made_from_tables.add_argument("--measurements", type=Path, default=MEASUREMENTS)
         made_from_tables.add_argument("--verdicts", type=Path, default=VERDICTS)
     figures.add_argument("--output", type=Path, default=REPORTS / "_generated" / "figures")
-    pages.add_argument("--provenance", type=Path, default=Path("results/provenance.json"))
+    pages.add_argument("--provenance", type=Path, default=PROVENANCE)
     pages.add_argument("--benchmarks", type=Path, default=BENCHMARKS)
     pages.add_argument("--reports", type=Path, default=REPORTS)
 
@@ -94,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
 
     check = stage("check", _check, "check a rendered site")
     check.add_argument("site", nargs="?", type=Path, default=SITE)
+
+    publish = stage("publish", _publish, "push the checked site, and nothing else, to a branch")
+    publish.add_argument("--remote", default="origin", help="name, path or URL (default: origin)")
+    publish.add_argument("--branch", default="gh-pages", help="(default: gh-pages)")
+    publish.add_argument("--site", type=Path, default=SITE)
+    publish.add_argument("--provenance", type=Path, default=PROVENANCE)
 
     claim = stage("claim", _claim, "print the whole reasoning about one claim")
     claim.add_argument("id")
@@ -234,6 +241,12 @@ def _check(options: argparse.Namespace) -> int:
         print(problem)
     print(f"{options.site}: {len(problems)} problems")
     return 1 if problems else 0
+
+
+def _publish(options: argparse.Namespace) -> None:
+    from attention_scaling.publish import publish
+
+    print(publish(options.site, options.remote, options.branch, options.provenance))
 
 
 def _claim(options: argparse.Namespace) -> None:
