@@ -1,5 +1,10 @@
 """Snakemake without make: as its users expect it."""
 
+import re
+
+from attention_scaling.jobs import jobs
+from attention_scaling.settings import load_config
+
 
 def test_lint_finds_nothing(fresh):
     lint = fresh.snakemake("--lint")
@@ -30,3 +35,12 @@ def test_the_report_is_written(workspace):
     run = workspace.snakemake("--report", "report.html")
     assert run.returncode == 0, run.stdout
     assert workspace.path("report.html").stat().st_size > 10_000
+
+
+def test_the_rules_have_the_jobs_that_a_plan_counts(fresh):
+    counted = [job.file for job in jobs(load_config(fresh.path("config/quick.yaml")))]
+    dry = fresh.snakemake("--configfile", "config/quick.yaml", "--dry-run", "--", *counted)
+    assert dry.returncode == 0, dry.stdout
+    all_of_it = fresh.snakemake("--configfile", "config/quick.yaml", "--dry-run", "--quiet", "host")
+    steps = dict(re.findall(r"^(exact|measure) +(\d+)$", all_of_it.stdout, re.MULTILINE))
+    assert sum(map(int, steps.values())) == len(counted)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_CONFIG = Path("config/config.yaml")
 MEASUREMENTS = Path("results/measurements.parquet")
 VERDICTS = Path("results/verdicts.parquet")
+RATES = Path("config/rates.yaml")
 PROVENANCE = Path("results/provenance.json")
 REPORTS = Path("reports")
 SITE = REPORTS / "_site"
@@ -55,6 +56,13 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     stage("validate", _validate, "check the configuration and the ledger")
+
+    plan = stage("plan", _plan, "say what the study takes: jobs, samples, hours, memory")
+    plan.add_argument("--rates", type=Path, default=RATES, help="(default: %(default)s)")
+    plan.add_argument(
+        "--measure", action="store_true", help="measure this machine's rates first, and keep them"
+    )
+    plan.add_argument("--cells", action="store_true", help="list every cell that falls short")
 
     run = stage("run", _run, "run one experiment on one backend and device")
     run.add_argument("experiment")
@@ -143,6 +151,21 @@ def _lessons(config: Config) -> list[Lesson]:
 
     known = {name: entry.module().QUANTITIES for name, entry in experiments.REGISTRY.items()}
     return load_lessons(config.study.lessons, known)
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from attention_scaling.planning import measuring, rates
+    from attention_scaling.planning.plan import plan
+    from attention_scaling.planning.report import report
+    from attention_scaling.settings import check_config
+
+    config = check_config(options.config)
+    if options.measure:
+        rates.write(
+            measuring.measure(config, lambda text: print(f"measuring {text}")), options.rates
+        )
+    known = rates.read(options.rates)
+    print(report(plan(config, known), known, options.rates, options.cells))
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -47,7 +47,7 @@ rule measure:
     resources:
         # On a cluster, two Snakemakes of 170 MB run in the job as well; CUDA has libraries to load.
         mem_mb=lambda wildcards: 8000 if wildcards.device == "cuda" else 2000,
-        runtime=60,
+        runtime=240,
         gpu=lambda wildcards: int(
             wildcards.device in STUDY.study.devices and wildcards.device != "cpu"
         ),

@@ -100,6 +100,6 @@ def test_a_job_on_cuda_asks_for_a_gpu_and_goes_to_the_partition_of_gpus(clone, s
     described = cluster.run("scontrol", "show", "job", job).split()
     assert "TresPerJob=gres:gpu:1" in described
     assert "MinMemoryNode=8000M" in described
-    assert "TimeLimit=01:00:00" in described
+    assert "TimeLimit=04:00:00" in described
     reasons = pd.read_parquet(project.path(shard))["skipped"].dropna()
     assert all("CUDA" in reason for reason in reasons)

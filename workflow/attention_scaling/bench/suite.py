@@ -11,12 +11,12 @@ from pathlib import Path
 
 from attention_scaling import backends
 from attention_scaling.atomic import write_text
-from attention_scaling.bench import attention, sampling
+from attention_scaling.bench import attention, plan, sampling
 from attention_scaling.bench.record import Benchmark
 from attention_scaling.errors import UserError
 from attention_scaling.provenance import JobClock
 
-GROUPS = {"sampling": sampling.measure, "attention": attention.measure}
+GROUPS = {"sampling": sampling.measure, "attention": attention.measure, "plan": plan.measure}
 
 _NAMES = [field.name for field in fields(Benchmark)]
 _PLACE = ("machine", "cores")

@@ -1,0 +1,1 @@
+"""What a study takes before it is run: jobs, samples, core- and GPU-hours, memory."""
