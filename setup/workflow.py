@@ -33,7 +33,7 @@ CHATTER = re.compile(
     r"|Finished jobid: |Using (shell|workflow specific profile)|Provided cores|Rules claiming more threads"
     r"|Touching output file|Assuming unrestricted shared filesystem|Conda environments: ignored"
     r"|Complete log\(s\): |Using profiles |Provided remote nodes|SLURM run ID|Job \d+ has been submitted"
-    r"|Submitted array job|Cleaning up SLURM log files|No SLURM account given|No account was given"
+    r"|Submitted (array |group )?job|Cleaning up SLURM log files|No SLURM account given|No account was given"
     r"|Unable to guess SLURM account"
 )
 

@@ -76,6 +76,15 @@ def test_conda_environment_has_the_same_direct_pins():
     assert pins(by_pip["pip"]) == direct([])
 
 
+def test_the_container_has_the_same_python_and_is_set_up_in_the_same_way():
+    recipe = (ROOT / "Containerfile").read_text()
+    conda = yaml.safe_load((ROOT / "workflow/envs/attention-scaling.yaml").read_text())
+    (version,) = re.findall(r"^FROM docker.io/library/python:([\d.]+)-", recipe, re.MULTILINE)
+    assert f"python={version}" in conda["dependencies"]
+    assert re.findall("^RUN make (.*)$", recipe, re.MULTILINE) == ["environment"]
+    assert "pip" not in recipe, "packages come by the lock alone"
+
+
 def test_the_published_site_is_rendered_by_the_quarto_that_set_up_takes():
     workflow = yaml.safe_load((ROOT / ".github/workflows/site.yml").read_text())
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]

@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     lesson.add_argument("name")
 
     bench = stage("bench", _bench, "measure speed and memory as ratios, and keep them as a table")
-    bench.add_argument("groups", nargs="*", default=["sampling", "attention"])
+    bench.add_argument("groups", nargs="*", default=["sampling", "attention", "plan"])
     bench.add_argument("--output", type=Path, default=BENCHMARKS)
 
     schemas = stage("schemas", _schemas, "write the JSON Schemas of config and ledger files")
