@@ -10,7 +10,7 @@ import pandas as pd
 from attention_scaling import experiments, shards
 from attention_scaling.errors import UserError
 from attention_scaling.measurement import Measurement
-from attention_scaling.provenance import write_study
+from attention_scaling.provenance import Process, write_study
 from attention_scaling.settings import Config
 from attention_scaling.tables import CELL, EXACT_METHODS, MEASUREMENT_SCHEMA, write_measurements
 
@@ -26,7 +26,7 @@ def collect(config: Config, files: Iterable[Path], output: Path) -> pd.DataFrame
     jobs = []
     for path in files:
         rows, facts = shards.read(path)
-        jobs.append(facts)
+        jobs.append((facts, Process.of(path)))
         by_experiment.setdefault(facts.experiment, []).extend(rows)
     measurements: list[Measurement] = []
     for name, rows in by_experiment.items():

@@ -6,6 +6,7 @@ machine to machine; `collect` joins them into one JSON file for the site.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import platform
@@ -91,6 +92,43 @@ class JobClock:
         )
 
 
+@dataclass(frozen=True)
+class Process:
+    """A job's whole process as Snakemake's `benchmark:` saw it, its start and imports included."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+    @classmethod
+    def of(cls, job_file: Path) -> Process | None:
+        """That of the job which wrote a file of results/; None where Snakemake did not run or measure it."""
+        parts = list(job_file.with_suffix(".tsv").parts)
+        for folder, name in (("exact", "exact"), ("shards", "measure")):
+            if folder in parts[:-1]:
+                place = parts.index(folder)
+                return cls._read(Path(*parts[:place], "benchmarks", name, *parts[place + 1 :]))
+        return None
+
+    @classmethod
+    def _read(cls, path: Path) -> Process | None:
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                row = next(csv.DictReader(file, delimiter="\t"))
+            return cls(
+                seconds=float(row["s"]),
+                cpu_seconds=float(row["cpu_time"]),
+                peak_bytes=int(float(row["max_rss"]) * 2**20),
+            )
+        except (
+            OSError,
+            StopIteration,
+            KeyError,
+            ValueError,
+        ):  # a job too short to measure has "NA"
+            return None
+
+
 def encode(facts: JobFacts) -> bytes:
     """A job's facts for the metadata of its file."""
     return json.dumps(asdict(facts), sort_keys=True).encode()
@@ -101,9 +139,11 @@ def decode(data: bytes) -> JobFacts:
     return JobFacts(**json.loads(data))
 
 
-def write_study(path: Path, config_path: Path, seed: int, jobs: Iterable[JobFacts]) -> None:
+def write_study(
+    path: Path, config_path: Path, seed: int, jobs: Iterable[tuple[JobFacts, Process | None]]
+) -> None:
     """Write the study's provenance: the commit, the config, the versions and every job."""
-    jobs = sorted(jobs, key=lambda job: (job.experiment, job.part))
+    jobs = sorted(jobs, key=lambda job: (job[0].experiment, job[0].part))
     commit, clean = _commit()
     study = {
         "commit": commit,
@@ -113,8 +153,13 @@ def write_study(path: Path, config_path: Path, seed: int, jobs: Iterable[JobFact
         "seed": seed,
         "versions": {name: _version(name) for name in LIBRARIES},
         "python": platform.python_version(),
-        "machines": sorted({f"{job.host}: {job.accelerator or job.cpu}" for job in jobs}),
-        "jobs": [asdict(job) for job in jobs],
+        "machines": sorted(
+            {f"{facts.host}: {facts.accelerator or facts.cpu}" for facts, _ in jobs}
+        ),
+        "jobs": [
+            asdict(facts) | {"process": None if process is None else asdict(process)}
+            for facts, process in jobs
+        ],
     }
     write_text(path, json.dumps(study, indent=1, sort_keys=True) + "\n")
 

@@ -45,9 +45,13 @@ def write(
     }
     for name, text in parts.items():
         write_text(reports / "_generated" / f"{name}.md", text)
+    downloads = reports / "_generated" / "downloads"
     for name in DOWNLOADS:
         for suffix in (".csv", ".parquet"):
-            _copy(results / f"{name}{suffix}", reports / "_generated" / "downloads")
+            _copy(results / f"{name}{suffix}", downloads)
+    write_text(
+        downloads / "provenance.json", json.dumps(provenance, indent=1, sort_keys=True) + "\n"
+    )
 
 
 def read_provenance(path: Path) -> dict[str, Any]:

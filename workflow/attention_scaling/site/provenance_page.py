@@ -8,12 +8,15 @@ from typing import Any
 from attention_scaling.figures.wording import listing, short
 from attention_scaling.site.markdown import code, escape, table
 
+MOST_ROWS = 200
+"""Most jobs that the page lists one by one."""
+
 
 def provenance_parts(provenance: Mapping[str, Any]) -> dict[str, str]:
     """Markdown of the parts of the provenance page, by the name under which it includes them."""
     return {
         "versions": _versions(provenance),
-        "machines": _machines(provenance["jobs"]),
+        "machines": f"{sameness(provenance['jobs'])}\n\n{_machines(provenance['jobs'])}",
         "jobs": _jobs(provenance["jobs"]),
         "config": f"```yaml\n{provenance['config_text'].rstrip()}\n```\n",
     }
@@ -53,23 +56,80 @@ def _machines(jobs: list[Mapping[str, Any]]) -> str:
     )
 
 
+def sameness(jobs: list[Mapping[str, Any]]) -> str:
+    """Whether all jobs ran on machines alike, in a sentence: on unlike ones, last digits may differ."""
+    kinds: dict[str, set[str]] = {}
+
+    def note(kind: str, value: str | None) -> None:
+        if value is not None:
+            kinds.setdefault(kind, set()).add(value)
+
+    for job in jobs:
+        note("processors", job["cpu"])
+        note("GPUs", job["accelerator"])
+        note("systems", job["platform"])
+        note("versions of Python", job["python"])
+        for name, version in job["versions"].items():
+            note(f"versions of {name}", version)
+        note(f"states of the code of {job['experiment']}", job["code"][:10])
+    unlike = [
+        f"{len(found)} {kind} ({listing(sorted(found))})"
+        for kind, found in kinds.items()
+        if len(found) > 1
+    ]
+    if not unlike:
+        return "All jobs ran on machines alike, with the same versions of everything."
+    return escape(
+        f"The jobs did not run alike: {'; '.join(unlike)}. On unlike machines, and under unlike versions, "
+        "values may differ in their last digits."
+    )
+
+
 def _jobs(jobs: list[Mapping[str, Any]]) -> str:
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for job in jobs:
+        part = job["part"] if len(jobs) <= MOST_ROWS else job["part"].partition(" ")[0]
+        groups.setdefault((job["experiment"], part), []).append(job)
+    together = (
+        "" if len(jobs) <= MOST_ROWS else " Shards are taken together, the JSON file has each."
+    )
     return table(
-        ["Experiment", "Part", "Machine", "Seconds", "Peak memory (MiB)", "Code"],
-        "lllrrl",
         [
-            [
-                escape(job["experiment"]),
-                escape(job["part"]),
-                escape(
-                    job["host"] + (f" ({job['scheduler_job']})" if job["scheduler_job"] else "")
-                ),
-                short(job["seconds"]),
-                short(job["peak_bytes"] / 2**20),
-                code(job["code"][:10]),
-            ]
-            for job in jobs
+            "Experiment",
+            "Part",
+            "Jobs",
+            "Machine",
+            "Seconds",
+            "Of a core",
+            "Peak memory (MiB)",
+            "Code",
         ],
-        caption="Every job: where it ran, how long, its peak memory, and a digest of the code that it ran",
+        "llrlrrrl",
+        [_job_row(*names, group) for names, group in groups.items()],
+        caption="Every job: where it ran, how long, the time of a core that its process took, its peak memory, "
+        f"and a digest of the code that it ran.{together}",
         label="jobs",
     )
+
+
+def _job_row(experiment: str, part: str, jobs: list[Mapping[str, Any]]) -> list[str]:
+    """One job, or many: the sum of their times, the largest of their peaks."""
+    hosts = listing(sorted({job["host"] for job in jobs}))
+    if len(jobs) == 1 and jobs[0]["scheduler_job"]:
+        hosts += f" ({jobs[0]['scheduler_job']})"
+    processes = [job["process"] for job in jobs]
+    cores = "" if None in processes else short(sum(process["cpu_seconds"] for process in processes))
+    peak = max(
+        max(job["peak_bytes"], job["process"]["peak_bytes"] if job["process"] else 0)
+        for job in jobs
+    )
+    return [
+        escape(experiment),
+        escape(part),
+        str(len(jobs)),
+        escape(hosts),
+        short(sum(job["seconds"] for job in jobs)),
+        cores,
+        short(peak / 2**20),
+        ", ".join(code(digest[:10]) for digest in sorted({job["code"] for job in jobs})),
+    ]
