@@ -44,3 +44,12 @@ def test_the_rules_have_the_jobs_that_a_plan_counts(fresh):
     all_of_it = fresh.snakemake("--configfile", "config/quick.yaml", "--dry-run", "--quiet", "host")
     steps = dict(re.findall(r"^(exact|measure) +(\d+)$", all_of_it.stdout, re.MULTILINE))
     assert sum(map(int, steps.values())) == len(counted)
+
+
+def test_no_command_grows_with_the_number_of_jobs(fresh):
+    fresh.edit(fresh.tiny, "shards: 2", "shards: 500")
+    dry = fresh.snakemake("--dry-run", "--printshellcmds")
+    assert dry.returncode == 0, dry.stdout
+    commands = [line for line in dry.stdout.splitlines() if "python -m attention_scaling" in line]
+    assert len(commands) > 2000
+    assert max(map(len, commands)) < 1000

@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     exact.add_argument("--output", type=Path, required=True)
 
     collect = stage("collect", _collect, "join the jobs' files into the measurement table")
-    collect.add_argument("files", nargs="+", type=Path)
+    collect.add_argument("files", nargs="*", type=Path, help="default: all of the study's")
     collect.add_argument("--output", type=Path, default=MEASUREMENTS)
 
     judge = stage("judge", _judge, "hold the lessons' claims against the measurements")
@@ -192,9 +192,12 @@ def _exact(options: argparse.Namespace) -> None:
 
 def _collect(options: argparse.Namespace) -> None:
     from attention_scaling.collect import collect
+    from attention_scaling.jobs import jobs
     from attention_scaling.settings import load_config
 
-    collect(load_config(options.config), options.files, options.output)
+    config = load_config(options.config)
+    files = options.files or [Path(job.file) for job in jobs(config)]
+    collect(config, files, options.output)
 
 
 def _judge(options: argparse.Namespace) -> None:

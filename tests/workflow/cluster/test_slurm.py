@@ -1,5 +1,7 @@
 """Runs through a real SLURM: the same tables, and jobs that are lost, killed, too large or too long."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -53,8 +55,29 @@ def test_a_run_that_lost_a_job_and_was_killed_goes_on_with_the_same_command(
         assert project.path(table).read_bytes() == finished.path(table).read_bytes()
     assert project.path("reports/_site/index.html").is_file()
     assert not list(project.folder.glob("results/**/.*")), "something unfinished was left behind"
+    jobs = json.loads(project.path("results/provenance.json").read_text())["jobs"]
+    assert len(jobs) == 10
+    assert all(job["scheduler_job"] and job["process"]["peak_bytes"] for job in jobs)
     sent = cluster.jobs("--states=all", show="comment")
     assert {comment.split("_")[1] for comment in sent} == {"exact", "measure"}
+
+
+def test_a_job_on_cuda_asks_for_a_gpu_and_goes_to_the_partition_of_gpus(
+    misbehaving, clone, start, cluster
+):
+    project = clone("gpu")
+    project.edit(project.tiny, "devices: cpu", "devices: [cpu, cuda]")
+    shard = "results/shards/variance/torch-cuda/0-of-2.parquet"
+    partition = "measure:slurm_partition='gpus' if wildcards.device == 'cuda' else 'test'"
+    run = start(project, "--set-resources", partition, "--", shard)
+    assert run.wait() == 0, run.said
+    (job,) = cluster.jobs("--partition=gpus", "--states=all")
+    described = cluster.run("scontrol", "show", "job", job).split()
+    assert "TresPerJob=gres:gpu:1" in described
+    assert "MinMemoryNode=8000M" in described
+    assert "TimeLimit=04:00:00" in described
+    reasons = pd.read_parquet(project.path(shard))["skipped"].dropna()
+    assert all("CUDA" in reason for reason in reasons)
 
 
 def test_a_job_too_large_or_too_long_is_reported_and_only_what_is_missing_done_again(
@@ -87,19 +110,3 @@ def test_a_job_too_large_or_too_long_is_reported_and_only_what_is_missing_done_a
     pd.testing.assert_frame_equal(
         pd.read_parquet(project.path(MEASUREMENTS)), whole.reset_index(drop=True), check_exact=True
     )
-
-
-def test_a_job_on_cuda_asks_for_a_gpu_and_goes_to_the_partition_of_gpus(clone, start, cluster):
-    project = clone("gpu")
-    project.edit(project.tiny, "devices: cpu", "devices: [cpu, cuda]")
-    shard = "results/shards/variance/torch-cuda/0-of-2.parquet"
-    partition = "measure:slurm_partition='gpus' if wildcards.device == 'cuda' else 'test'"
-    run = start(project, "--set-resources", partition, "--", shard)
-    assert run.wait() == 0, run.said
-    (job,) = cluster.jobs("--partition=gpus", "--states=all")
-    described = cluster.run("scontrol", "show", "job", job).split()
-    assert "TresPerJob=gres:gpu:1" in described
-    assert "MinMemoryNode=8000M" in described
-    assert "TimeLimit=04:00:00" in described
-    reasons = pd.read_parquet(project.path(shard))["skipped"].dropna()
-    assert all("CUDA" in reason for reason in reasons)
