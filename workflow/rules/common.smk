@@ -12,6 +12,7 @@ from attention_scaling.errors import UserError
 from attention_scaling.experiments import REGISTRY as EXPERIMENTS
 from attention_scaling.figures import REGISTRY
 from attention_scaling.imports import files_of
+from attention_scaling.jobs import jobs
 from attention_scaling.settings import load_config
 from snakemake.exceptions import WorkflowError
 
@@ -71,13 +72,4 @@ def page_sources():
 
 def job_files():
     """The files of all jobs of the study."""
-    for name in STUDY.experiments:
-        experiment = EXPERIMENTS[name]
-        if experiment.exact:
-            yield f"results/exact/{name}.parquet"
-        shards = experiment.shards(STUDY.study.shards)
-        for backend in STUDY.study.backends:
-            if backend in experiment.backends:
-                for device in STUDY.devices(backend):
-                    for shard in range(shards):
-                        yield f"results/shards/{name}/{backend}-{device}/{shard}-of-{shards}.parquet"
+    return [job.file for job in jobs(STUDY)]

@@ -12,7 +12,7 @@ the place of the earlier ones together, when both are whole: a job that fails le
 rule collect:
     input:
         modules("collect"),
-        jobs=list(job_files()),
+        jobs=job_files(),
     output:
         table="results/staged/measurements.parquet",
         csv="results/staged/measurements.csv",
