@@ -10,14 +10,27 @@ from attention_scaling.sampling.streams import (
     Shard,
     block_seed,
     block_sizes,
+    number_of,
     runs_of_blocks,
 )
 
 
-@given(st.integers(0, 500), st.integers(1, 40))
-def test_shards_partition_the_runs_in_order(total, count):
-    runs = [run for index in range(count) for run in Shard(index, count).share(total)]
-    assert runs == list(range(total))
+@given(st.integers(0, 500), st.integers(1, 40), st.integers(0, 2**64))
+def test_shards_partition_the_runs(total, count, turn):
+    shares = [Shard(index, count).share(total, turn) for index in range(count)]
+    assert sorted(run for share in shares for run in share) == list(range(total))
+    sizes = [len(share) for share in shares]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_cells_of_one_run_fall_to_all_shards():
+    owners = [
+        index
+        for turn in range(100)
+        for index in range(10)
+        if Shard(index, 10).share(1, number_of(f"d_k={turn}"))
+    ]
+    assert set(owners) == set(range(10))
 
 
 @given(st.integers(0, 10**6), st.integers(100, 2**15))

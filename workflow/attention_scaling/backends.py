@@ -20,6 +20,13 @@ Array = Any
 
 NAMES = ("numpy", "torch")
 DEVICES = ("cpu", "cuda")
+BLOCK_ROWS = {"cpu": 2**14, "cuda": 2**20}
+"""Rows of a whole block, which draws from one stream: few enough that small cells spread over shards."""
+
+TILE_NUMBERS = {"cpu": 2**15, "cuda": 2**25}
+"""How many numbers one tile of a block holds: what stays in the second-level cache of a core, or what keeps a
+GPU busy. Like `BLOCK_ROWS` constants, so that results never depend on the machine."""
+
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 
 
@@ -54,11 +61,7 @@ class Backend:
     device: str
     xp: Any = field(repr=False)
     block_rows: int
-    """Rows of a whole block, which draws from one stream: few enough that small cells spread over shards."""
     tile_numbers: int
-    """How many numbers one tile of a block holds: what stays in the second-level cache of a core, or what
-    keeps a GPU busy. Like `block_rows` a constant of the backend, so that results never depend on the
-    machine."""
 
     def dtype(self, name: str) -> Any:
         """The library's dtype of that name; `UnavailableError` where it has none."""
@@ -154,7 +157,7 @@ def load(name: str, device: str = "cpu") -> Backend:
             raise UserError("device 'cuda' with backend 'numpy': NumPy runs on the cpu alone")
         import array_api_compat.numpy as xp
 
-        return Backend(name, device, xp, block_rows=2**14, tile_numbers=2**15)
+        return _backend(name, device, xp)
     if device == "cuda":
         _require_nvidia_driver()
     import array_api_compat.torch as xp
@@ -168,8 +171,11 @@ def load(name: str, device: str = "cpu") -> Backend:
                 "torch.cuda.is_available() is false: no CUDA device, or a CPU build"
             )
         torch.backends.cuda.matmul.allow_tf32 = False
-        return Backend(name, device, xp, block_rows=2**20, tile_numbers=2**25)
-    return Backend(name, device, xp, block_rows=2**14, tile_numbers=2**15)
+    return _backend(name, device, xp)
+
+
+def _backend(name: str, device: str, xp: Any) -> Backend:
+    return Backend(name, device, xp, BLOCK_ROWS[device], TILE_NUMBERS[device])
 
 
 def _require_nvidia_driver() -> None:

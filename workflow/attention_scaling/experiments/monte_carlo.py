@@ -15,7 +15,13 @@ from typing import Any
 from attention_scaling.backends import Array, Backend, Draws, UnavailableError
 from attention_scaling.measurement import Measurement
 from attention_scaling.moments import Moments, merge
-from attention_scaling.sampling.streams import Shard, block_seed, block_sizes, runs_of_blocks
+from attention_scaling.sampling.streams import (
+    Shard,
+    block_seed,
+    block_sizes,
+    number_of,
+    runs_of_blocks,
+)
 from attention_scaling.shards import ShardRow
 
 PILOT_BLOCKS = 4
@@ -117,7 +123,7 @@ def run_cell(
         sizes, capped = _planned_sizes(cell, backend, sizes, block)
     runs = runs_of_blocks(len(sizes))
     found: dict[Statistic, list[tuple[int, Moments]]] = {}
-    for run in shard.share(len(runs)):
+    for run in shard.share(len(runs), turn=number_of(cell.label)):
         total: dict[Statistic, Moments] = {}
         for index in runs[run]:
             for statistic, moments in block(index, sizes[index]).items():

@@ -19,10 +19,10 @@ from attention_scaling.errors import UserError
 
 def block_seed(seed: int, experiment: str, cell: str, block: int) -> np.random.SeedSequence:
     """The seed of one block's stream."""
-    return np.random.SeedSequence(seed, spawn_key=(_number(experiment), _number(cell), block))
+    return np.random.SeedSequence(seed, spawn_key=(number_of(experiment), number_of(cell), block))
 
 
-def _number(name: str) -> int:
+def number_of(name: str) -> int:
     """A 64-bit number that stands for a name, the same on every machine and in every run."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
@@ -58,6 +58,11 @@ class Shard:
             raise UserError(f"shard {text!r}: allowed is INDEX/COUNT with 0 <= INDEX < COUNT")
         return cls(int(index), int(count))
 
-    def share(self, total: int) -> range:
-        """This shard's part of `total` runs, neighbours together, sizes differing by one at most."""
-        return range(total * self.index // self.count, total * (self.index + 1) // self.count)
+    def share(self, total: int, turn: int = 0) -> range:
+        """This shard's part of `total` runs, neighbours together, sizes differing by one at most.
+
+        `turn` decides which shard comes first: with the same one for all, cells of fewer runs than there are
+        shards would all fall to the same few shards.
+        """
+        index = (self.index + turn) % self.count
+        return range(total * index // self.count, total * (index + 1) // self.count)
