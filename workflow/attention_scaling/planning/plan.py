@@ -17,7 +17,7 @@ from attention_scaling.experiments.monte_carlo import (
 from attention_scaling.jobs import Job, jobs
 from attention_scaling.planning.measuring import grid
 from attention_scaling.planning.rates import Rates, kind
-from attention_scaling.sampling.streams import Shard, block_sizes, runs_of_blocks
+from attention_scaling.sampling.streams import Shard, block_sizes, number_of, runs_of_blocks
 from attention_scaling.settings import Config
 from attention_scaling.shards import merged
 
@@ -208,7 +208,8 @@ def shard_rows(cell: Cell, block_rows: int, shard: Shard, needed: float | None) 
         pilot = sum(sizes[:PILOT_BLOCKS])
         sizes = sizes[: max(1, -int(-needed // block_rows))]
     runs = runs_of_blocks(len(sizes))
-    kept = sum(sizes[block] for run in shard.share(len(runs)) for block in runs[run])
+    mine = shard.share(len(runs), turn=number_of(cell.label))
+    kept = sum(sizes[block] for run in mine for block in runs[run])
     return kept, pilot + kept
 
 
