@@ -88,7 +88,10 @@ CONFIG: dict[str, Any] = {
         "kernels": {"positions": 16, "d_k": 8, "dropout_runs": 50},
         "memory": {"lengths": [64, 128], "block": 32},
         "cost": {"lengths": [16, 32], "widths": [4, 16], "rounds": 2, "row_numbers": 1024},
-        "reconstruction": {"draws": 40_000},
+        "reconstruction": {
+            "row": [1.3639, 0.717, 0.2533, -0.0407, -0.4343, -1.8361],
+            "draws": 40_000,
+        },
         "remedies": {"widths": WIDTHS, "key_counts": [32], "queries": 2, "samples": 10},
         "continuum": {
             "exponents": [0.0, 0.5, 1.0],

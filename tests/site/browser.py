@@ -103,6 +103,11 @@ def visit(
             if status >= 400:
                 faults.append(f"status {status}: {url}")
 
+        def on_failure(url: str, reason: str | None) -> None:
+            # Chromium aborts what is still loading when the reader goes on to another page.
+            if reason != "net::ERR_ABORTED":
+                faults.append(f"request failed ({reason}): {url}")
+
         def on_message(kind: str, text: str) -> None:
             if kind in ("error", "warning"):
                 faults.append(f"console: {text}")
@@ -110,7 +115,7 @@ def visit(
         page.on("console", lambda message: on_message(message.type, message.text))
         page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
         page.on("request", lambda request: on_request(request.url))
-        page.on("requestfailed", lambda request: faults.append(f"request failed: {request.url}"))
+        page.on("requestfailed", lambda request: on_failure(request.url, request.failure))
         page.on("response", lambda response: on_response(response.status, response.url))
         page.goto(address)
         yield result

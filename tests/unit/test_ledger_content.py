@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from attention_scaling import backends, experiments
-from attention_scaling.experiments import identities, lesson_cells, reconstruction
+from attention_scaling.experiments import identities
 from attention_scaling.figures import REGISTRY as FIGURES
 from attention_scaling.ledger import coverage
 from attention_scaling.ledger.judging import judge, unexpected
@@ -35,8 +35,8 @@ def measurements():
     backend = backends.load("numpy")
     rows = [
         row
-        for module in (identities, lesson_cells, reconstruction)
-        for row in module.measure(module.Settings(), backend)
+        for name in ("identities", "lesson_cells", "reconstruction")
+        for row in experiments.get(name).module().measure(CONFIG.experiment(name), backend)
     ]
     rows += identities.exact(identities.Settings())
     return pd.DataFrame([vars(row) for row in rows])

@@ -86,6 +86,14 @@ def test_within_error(distance, expected):
     assert row["expected"] == (expected != "differs")
 
 
+@pytest.mark.parametrize(("distance", "expected"), [(0.0, "inconclusive"), (4.1, "differs")])
+def test_a_precision_that_was_not_reached_settles_no_equality(distance, expected):
+    short = {"stderr": 0.01, "note": "stopped at the cap of 50 rows"}
+    row = verdict({"kind": "trend", "value": 0.5}, {"value": 0.5 + distance * 0.01} | short)
+    assert row["verdict"] == expected
+    assert row["sentence"].endswith("The measurement stopped at the cap of 50 rows.")
+
+
 def test_within_error_allows_for_the_print():
     claim = {"kind": "sampled", "printed": "0.16"}
     assert verdict(claim, {"value": 0.1651, "stderr": 0.0001})["verdict"] == "consistent"

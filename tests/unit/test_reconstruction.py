@@ -1,11 +1,14 @@
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from attention_scaling.experiments import reconstruction
+from attention_scaling.settings import load_config
 
-SETTINGS = reconstruction.Settings()
+CONFIG = Path(__file__).parents[2] / "config" / "config.yaml"
+SETTINGS = load_config(CONFIG).experiment("reconstruction")
 
 
 @pytest.fixture(scope="module")

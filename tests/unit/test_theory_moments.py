@@ -114,15 +114,9 @@ def test_no_correlation_is_the_independent_case():
     assert correlated.fourth_mean == pytest.approx(independent.fourth_mean)
 
 
-def test_divisors():
-    assert [divisor_value(name, 64) for name in ("none", "root", "width")] == [1, 8, 64]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: divisor_value("square", 4), "one of none, root, width"),
-        (lambda: divisor_value("root", 0), "d_k = 0"),
         (lambda: correlated_score_variance(4, 1.5), "rho = 1.5"),
         (lambda: correlated_score_moments(4, -2), "rho = -2"),
     ],

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from attention_scaling.attention import naive_softmax, softmax
 from attention_scaling.backends import DTYPES, Array, Backend, Draws, UnavailableError
-from attention_scaling.divisors import DIVISORS, divisor_value
+from attention_scaling.divisors import DIVISORS, divided
 from attention_scaling.experiments.fields import Dtypes, KeyCounts, SampleSize, Widths
 from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.measurement import Measurement
@@ -173,8 +173,7 @@ def sample(
     raw = independent_keys(backend, draws, cell.method, d_k=cell.d_k, n_keys=cell.n_keys, rows=rows)
 
     def in_dtype(dtype: Any, divisor: str) -> dict[str, Array]:
-        scores = backend.xp.astype(raw, dtype, copy=True)
-        scores /= divisor_value(divisor, cell.d_k)
+        scores = divided(backend, backend.xp.astype(raw, dtype), divisor, cell.d_k)
         return softmax_rows.statistics(backend, scores, SHIFTED)
 
     found = {}

@@ -69,7 +69,7 @@ class Settings(StrictModel):
             max_length=N_SCORES,
             description="The reconstructed row, of root-mean-square 1, as the search chose it.",
         ),
-    ] = [1.3639, 0.717, 0.2533, -0.0407, -0.4343, -1.8361]
+    ]
     seed: Annotated[int, Field(ge=0, description="Seed of the search.")] = 1
     draws: Annotated[SampleSize, Field(description="Rows that the search tries.")] = 4_000_000
 

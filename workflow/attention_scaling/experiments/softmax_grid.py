@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field, NonNegativeInt
 
 from attention_scaling.backends import Array, Backend, Draws
-from attention_scaling.divisors import DIVISORS, divisor_value
+from attention_scaling.divisors import DIVISORS, divided
 from attention_scaling.experiments.fields import (
     Divisors,
     Dtypes,
@@ -90,7 +90,7 @@ def sample(
     raw = backend.xp.astype(raw, backend.dtype(cell.dtype), copy=False)
     found = {}
     for divisor in settings.divisors:
-        scores = raw / divisor_value(divisor, cell.d_k)
+        scores = divided(backend, raw, divisor, cell.d_k)
         for name, values in softmax_rows.statistics(backend, scores, quantities).items():
             found[Statistic(name, divisor, unit="nats" if name == "entropy" else "1")] = values
     return found

@@ -34,7 +34,8 @@ class Observed:
     """What the judge compares with a claim: a measured value, or a quotient of two.
 
     `runs` maps the number of rows of one run of the lesson's own design to two rows of numbers: levels, and
-    the quantiles of what single runs give at these levels.
+    the quantiles of what single runs give at these levels. `note` says why a value is less precise than the
+    study asked for.
     """
 
     value: float
@@ -42,6 +43,7 @@ class Observed:
     exact: float | None
     dtype: str
     runs: dict[int, np.ndarray] = field(default_factory=dict)
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,10 @@ def _within_error(claim: Claim, observed: Observed) -> Finding:
     )
     margin = Z_CONSISTENT * observed.stderr + half_unit
     verdict = "differs" if distance > Z_DIFFERS else "inconclusive"
-    if distance <= Z_CONSISTENT:
+    if distance <= Z_CONSISTENT and observed.note is None:
         verdict = "consistent"
+    elif observed.note is not None:
+        sentence += f" The measurement {observed.note}."
     return Finding(verdict, sentence, target - margin, target + margin)
 
 

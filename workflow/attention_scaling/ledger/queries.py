@@ -133,7 +133,11 @@ def _equal(value: Any, wanted: Any) -> bool:
 
 def _observed(row: Row) -> Observed:
     return Observed(
-        value=row["value"], stderr=row["stderr"] or 0.0, exact=row["theory"], dtype=row["dtype"]
+        value=row["value"],
+        stderr=row["stderr"] or 0.0,
+        exact=row["theory"],
+        dtype=row["dtype"],
+        note=row["note"],
     )
 
 
@@ -146,4 +150,5 @@ def _quotient(first: Observed, second: Observed | None = None) -> Observed:
     value = first.value / second.value
     stderr = math.hypot(first.stderr, value * second.stderr) / abs(second.value)
     exact = first.exact / second.exact if first.exact is not None and second.exact else None
-    return Observed(value=value, stderr=stderr, exact=exact, dtype=first.dtype)
+    note = first.note or second.note
+    return Observed(value=value, stderr=stderr, exact=exact, dtype=first.dtype, note=note)
