@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attention_scaling import backends, experiments, shards
 from attention_scaling.experiments.monte_carlo import run_cell
+from attention_scaling.heap import map_arrays_above
 from attention_scaling.imports import code_digest
 from attention_scaling.measurement import Measurement
 from attention_scaling.progress import Progress
@@ -14,6 +15,9 @@ from attention_scaling.provenance import JobClock
 from attention_scaling.sampling.streams import Shard
 from attention_scaling.settings import Config
 from attention_scaling.shards import ShardRow
+
+TILE_BYTES = backends.TILE_NUMBERS["cpu"] * 8 + 4096
+"""A tile of float64 numbers, with a page for the allocator's own."""
 
 
 def run_exact(config: Config, name: str, output: Path) -> None:
@@ -54,6 +58,8 @@ def _rows(
         yield from module.train(settings, backend, seed=config.study.seed, shard=shard)
     if not hasattr(module, "cells"):
         return
+    if backend.name == "torch":
+        map_arrays_above(TILE_BYTES)
     cells = module.cells(settings)
     planned = sum(cell.samples for cell in cells) // shard.count
     with Progress(f"{name} {backend.name} {backend.device}", planned, "rows") as progress:
