@@ -27,10 +27,9 @@ def test_panels_integrate_a_normal_density_up_to_every_node(width, accuracy):
     edges = cut((-10.0, 0.0, 9.0), width)
     nodes, weights = panel_nodes(edges)
     density = np.exp(-0.5 * nodes**2) / np.sqrt(2 * np.pi)
-    partial, total = cumulate(density[None, :], edges)
+    partial = cumulate(density[None, :], edges)
     np.testing.assert_allclose(partial[0], ndtr(nodes), rtol=0, atol=accuracy)
-    assert total[0] == pytest.approx(1.0, abs=1e-13)
-    assert weights @ density == pytest.approx(total[0], abs=1e-15)
+    assert weights @ density == pytest.approx(1.0, abs=1e-13)
 
 
 @pytest.mark.parametrize(

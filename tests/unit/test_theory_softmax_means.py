@@ -303,6 +303,25 @@ def test_an_aligned_key_that_is_hardly_aligned():
         assert aligned != plain
 
 
+def test_an_aligned_key_that_is_out_of_reach():
+    """It leads by some 900 nats, whose exponential overflows."""
+    far = {
+        q: softmax_mean(q, 32, 2**20, "root", rho=0.9) for q in [*ROW_QUANTITIES, "aligned_weight"]
+    }
+    for quantity in ("top_weight", "aligned_weight"):
+        assert far[quantity].value == pytest.approx(1.0, abs=1e-9)
+    for quantity in ("capacity", "top_derivative", "entropy"):
+        assert far[quantity].value <= far[quantity].error + 1e-11
+
+
+def test_a_mean_does_not_depend_on_what_else_is_asked_for():
+    groups = (gaussian_scores.ScoreGroup(1, 2.0, 1.2), gaussian_scores.ScoreGroup(31, 0.0, 1.5))
+    together, _ = gaussian_scores.row_means(groups)
+    for name, value in zip(gaussian_scores.MEANS, together, strict=True):
+        (alone,), _ = gaussian_scores.row_means(groups, (name,))
+        assert alone == pytest.approx(value, rel=1e-14)
+
+
 def test_values_that_were_known_before():
     assert softmax_mean("capacity", 32, 4).value == pytest.approx(0.789343, abs=5e-7)
     assert softmax_mean("capacity", 8, 64).value == pytest.approx(0.177407, abs=5e-7)
@@ -312,7 +331,7 @@ def test_clearing_the_caches_forgets_cells_and_nodes():
     softmax_mean("top_weight", 3, 4)
     softmax_means.clear_caches()
     assert softmax_means._plain_row.cache_info().currsize == 0
-    assert softmax_means._means.cache_info().currsize == 0
+    assert softmax_means.means_over_queries.cache_info().currsize == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
 from attention_scaling.backends import Array, Backend, Draws
@@ -23,8 +22,7 @@ from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.experiments.slopes import slopes
 from attention_scaling.measurement import Measurement
 from attention_scaling.sampling.scores import aligned_keys, numbers_per_row
-from attention_scaling.theory.chi_mixture import mix_over_query
-from attention_scaling.theory.gaussian_scores import MEANS, ScoreGroup, row_means
+from attention_scaling.theory.softmax_means import means_over_queries
 from attention_scaling.validation import StrictModel
 
 NAME = "continuum"
@@ -94,21 +92,8 @@ def exact(settings: Settings) -> Iterator[Measurement]:
 
 def row_means_at(n_keys: int, d_k: int, exponent: float, rho: float) -> dict[str, float]:
     """The means in ROW_MEANS over rows of `n_keys` keys, key 0 aligned with the query by `rho`."""
-    divisor = float(d_k) ** exponent
-
-    def given_query(std: float) -> tuple[np.ndarray, np.ndarray]:
-        if rho == 0:
-            return row_means((ScoreGroup(n_keys, 0.0, std),))
-        aligned = ScoreGroup(1, rho * divisor * std**2, math.sqrt(1 - rho * rho) * std)
-        return row_means((aligned, ScoreGroup(n_keys - 1, 0.0, std)))
-
-    even = 1 / n_keys
-    at_zero = np.array([even, 1 - even, even * (1 - even), math.log(n_keys), even])
-    # Weights leave their values for equal scores as fast as the scores grow, spread and aligned mean.
-    slope = 8 * (1 + abs(rho) * math.sqrt(d_k))
-    means, _ = mix_over_query(given_query, d_k, divisor, at_zero, slope)
-    named = dict(zip((*MEANS[:-1], "aligned_weight"), map(float, means), strict=True))
-    return {quantity: named[quantity] for quantity in ROW_MEANS}
+    means = means_over_queries(n_keys, d_k, float(d_k) ** exponent, rho, with_derivative=False)
+    return {quantity: means[quantity].value for quantity in ROW_MEANS}
 
 
 def cells(settings: Settings) -> list[Cell]:

@@ -21,9 +21,11 @@ def count_panels(edges: Sequence[float], width: float) -> int:
 
 def cut(edges: Sequence[float], width: float) -> Array:
     """`edges` with every interval between two of them cut into equal parts no wider than `width`."""
-    cuts = zip(edges[:-1], edges[1:], _parts(edges, width), strict=True)
-    inner = [np.linspace(left, right, parts, endpoint=False) for left, right, parts in cuts]
-    return np.append(np.concatenate(inner), edges[-1])
+    parts = _parts(edges, width)
+    starts = np.cumsum(parts) - parts  # each interval's first panel
+    within = np.arange(parts.sum()) - np.repeat(starts, parts)
+    inner = np.repeat(edges[:-1], parts) + within * np.repeat(np.diff(edges) / parts, parts)
+    return np.append(inner, edges[-1])
 
 
 def panel_nodes(edges: Array) -> tuple[Array, Array]:
@@ -34,20 +36,16 @@ def panel_nodes(edges: Array) -> tuple[Array, Array]:
     return nodes.ravel(), (half_widths * weights).ravel()
 
 
-def cumulate(values: Array, edges: Array) -> tuple[Array, Array]:
-    """Integrals of samples at the nodes, shape (row, node): from edges[0] to each node, and over all.
-
-    The shapes of the two results are (row, node) and (row,).
-    """
+def cumulate(values: Array, edges: Array) -> Array:
+    """Integrals of samples at the nodes, shape (row, node), from edges[0] to each node; the same shape."""
     _, weights, integration = _legendre()
     half_widths = np.diff(edges) / 2.0
     panels = values.reshape(-1, NODES)
     totals = (panels @ weights).reshape(len(values), -1) * half_widths
-    ends = np.cumsum(totals, axis=1)
     within = (panels @ integration.T).reshape(*totals.shape, NODES)
     within *= half_widths[:, None]
-    within += (ends - totals)[:, :, None]
-    return within.reshape(values.shape), ends[:, -1]
+    within += (np.cumsum(totals, axis=1) - totals)[:, :, None]
+    return within.reshape(values.shape)
 
 
 def _parts(edges: Sequence[float], width: float) -> NDArray[np.int64]:

@@ -54,7 +54,7 @@ def softmax_mean(
     coarser sums and from identities: below 1e-8 of the value when all keys are independent, and below
     1e-8 absolute for closed_share and for whatever a strongly aligned key leaves over; refinement shows
     it to be cautious, mostly by orders of magnitude. A cell takes 0.03 to 0.5 s, which its quantities
-    share; an aligned key makes that two to four times as long.
+    share; an aligned key makes that two to four times as long, and its top_derivative takes a pass of its own.
 
     Raises UserError outside the range: 1 <= n_keys <= 65,536; sqrt(d_k) / divisor <= 1024; |rho| <= 0.99,
     and 0 for closed_share; 1/2 <= threshold < 1; for an unknown name.
@@ -71,7 +71,9 @@ def softmax_mean(
                 f"rho = {rho}: exact closed_share: 0, all keys independent of the query"
             )
         return _closed_share(n_keys, d_k, divisor, float(threshold))
-    return _means(n_keys, d_k, divisor, float(rho))[quantity]
+    # Rows without an aligned key serve many cells, and those all their quantities.
+    with_derivative = rho == 0.0 or quantity == "top_derivative"
+    return means_over_queries(n_keys, d_k, scale, float(rho), with_derivative)[quantity]
 
 
 def softmax_mean_at(
@@ -97,7 +99,13 @@ def softmax_mean_at(
 
 def clear_caches() -> None:
     """Forget every cell and node that was computed, as a measurement of time needs."""
-    for cached in (_means, _closed_share, _plain_row, _aligned_row, _plain_closed_share):
+    for cached in (
+        means_over_queries,
+        _closed_share,
+        _plain_row,
+        _aligned_row,
+        _plain_closed_share,
+    ):
         cached.cache_clear()
 
 
@@ -106,17 +114,27 @@ softmax_mean.cache_clear = clear_caches
 
 
 @lru_cache(maxsize=4096)
-def _means(n_keys: int, d_k: int, divisor: str, rho: float) -> dict[str, ExactValue]:
-    """All quantities that one quadrature gives."""
+def means_over_queries(
+    n_keys: int, d_k: int, scale: float, rho: float, with_derivative: bool
+) -> dict[str, ExactValue]:
+    """All that one quadrature gives, at any divisor `scale`: QUANTITIES but for closed_share.
+
+    top_derivative is among them only `with_derivative`, for it takes half as long again. Ranges are those of
+    `softmax_mean`, unchecked.
+    """
     at_zero = _means_at_zero(n_keys)
+    if not with_derivative:
+        del at_zero["top_derivative"]
     if n_keys == 1:
         return {quantity: ExactValue(value, 0.0) for quantity, value in at_zero.items()}
-    scale = divisor_value(divisor, d_k)
+    wanted = slice(len(at_zero))
 
     def given_query(std: float) -> tuple[Array, Array]:
         if rho == 0.0:
-            return _plain_row(n_keys, std)
-        return _aligned_row(n_keys, std, rho * scale * std**2, math.sqrt(1.0 - rho**2) * std)
+            values, errors = _plain_row(n_keys, std)
+            return values[wanted], errors[wanted]
+        aligned_std = math.sqrt(1.0 - rho**2) * std
+        return _aligned_row(n_keys, std, rho * scale * std**2, aligned_std, MEANS[wanted])
 
     # Weights move with the scores: about their spread, and the mean of the aligned one.
     slope = 8.0 * (1.0 + abs(rho) * math.sqrt(d_k))
@@ -150,8 +168,10 @@ def _plain_row(n_keys: int, std: float) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=1 << 15)
-def _aligned_row(n_keys: int, std: float, mean: float, aligned_std: float) -> tuple[Array, Array]:
-    return row_means((ScoreGroup(1, mean, aligned_std), ScoreGroup(n_keys - 1, 0.0, std)))
+def _aligned_row(
+    n_keys: int, std: float, mean: float, aligned_std: float, names: tuple[str, ...]
+) -> tuple[Array, Array]:
+    return row_means((ScoreGroup(1, mean, aligned_std), ScoreGroup(n_keys - 1, 0.0, std)), names)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -162,12 +182,13 @@ def _plain_closed_share(n_keys: int, std: float, threshold: float) -> tuple[floa
 def _means_at_zero(n_keys: int) -> dict[str, float]:
     """Values for equal scores, in the order of gaussian_scores.MEANS, under the names of QUANTITIES."""
     share = 1.0 / n_keys
-    names = (*MEANS[:-1], "aligned_weight")
-    return dict(
-        zip(
-            names, (share, 1.0 - share, share * (1.0 - share), math.log(n_keys), share), strict=True
-        )
-    )
+    return {
+        "top_weight": share,
+        "capacity": 1.0 - share,
+        "entropy": math.log(n_keys),
+        "aligned_weight": share,
+        "top_derivative": share * (1.0 - share),
+    }
 
 
 def _closed_share_at_zero(n_keys: int, threshold: float) -> float:
