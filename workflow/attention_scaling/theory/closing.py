@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 from scipy.optimize import brentq
+from scipy.special import logit
 
 from attention_scaling.divisors import divisor_value
 from attention_scaling.theory.gaussian_scores import ScoreGroup, row_means
@@ -23,7 +24,7 @@ from attention_scaling.theory.softmax_means import LARGEST_RHO
 CLOSED = 0.5
 """Mean largest weight above which a row counts as closed here."""
 
-TOLERANCE = 1e-5
+TOLERANCE = 1e-5  # relative
 
 
 @dataclass(frozen=True)
@@ -44,28 +45,34 @@ def closing_rho(n_keys: int, d_k: int, divisor: str) -> Closing:
     if at_zero >= CLOSED:
         return Closing(None, f"closed at rho = 0, with a mean largest weight of {at_zero:.3f}")
     guess = _guess(n_keys, d_k, divisor)
-    low, high = 0.9 * guess, min(1.1 * guess, LARGEST_RHO)
+    low, high = 0.9 * guess, min(1.05 * guess, LARGEST_RHO)
 
     def above(rho: float) -> float:
-        return _largest_weight(n_keys, d_k, divisor, rho) - CLOSED
+        # Close to a straight line in rho, which saves Brent's method steps.
+        return float(logit(_largest_weight(n_keys, d_k, divisor, rho)) - logit(CLOSED))
 
     while above(high) < 0:
         if high == LARGEST_RHO:
-            at_most = CLOSED + above(high)
+            at_most = _largest_weight(n_keys, d_k, divisor, high)
             return Closing(
                 None, f"open at rho = {high}, with a mean largest weight of {at_most:.3f}"
             )
         low, high = high, min(1.3 * high, LARGEST_RHO)
     while above(low) > 0:
         low, high = 0.7 * low, low
-    return Closing(float(brentq(above, low, high, xtol=TOLERANCE, rtol=TOLERANCE)))
+    return Closing(float(brentq(above, low, high, xtol=TOLERANCE * guess, rtol=TOLERANCE)))
 
 
 def _guess(n_keys: int, d_k: int, divisor: str) -> float:
-    """Where the aligned key's mean score equals the log-sum-exp of the others, about."""
+    """Where the aligned key's mean score equals the log-sum-exp of the others, about.
+
+    That is the free energy of the random energy model (Derrida 1981): many others add up where their scores are
+    narrow, the largest one prevails where they are wide.
+    """
     scale = divisor_value(divisor, d_k)
-    std, log_others = math.sqrt(d_k) / scale, math.log(n_keys)
-    others = min(log_others + std**2 / 2, std * math.sqrt(2 * log_others) + 1)
+    std, log_others = math.sqrt(d_k) / scale, math.log(n_keys - 1)
+    widest = math.sqrt(2 * log_others)
+    others = log_others + std**2 / 2 if std < widest else std * widest
     return min(others * scale / d_k, LARGEST_RHO)
 
 
@@ -79,8 +86,8 @@ def _largest_weight(n_keys: int, d_k: int, divisor: str, rho: float) -> float:
     for square, weight in zip(squares, weights, strict=True):
         std = math.sqrt(square) / scale
         aligned = ScoreGroup(1, rho * square / scale, math.sqrt(1 - rho**2) * std)
-        means, _ = row_means((aligned, ScoreGroup(n_keys - 1, 0.0, std)))
-        total += weight * means[0]
+        (mean,), _ = row_means((aligned, ScoreGroup(n_keys - 1, 0.0, std)), ("top_weight",))
+        total += weight * mean
     return float(total)
 
 
