@@ -9,6 +9,7 @@ from scipy.special import ndtr, softmax
 
 from attention_scaling.theory import closed_share as module
 from attention_scaling.theory.closed_share import closed_share, laplace_transform
+from attention_scaling.theory.gaussian_scores import u_range
 from attention_scaling.theory.softmax_means import softmax_mean, softmax_mean_at
 
 
@@ -54,7 +55,7 @@ def test_two_keys_by_inversion_are_the_normal_law(monkeypatch, std):
     """Two keys have a closed form; the general inversion must give it too."""
     exact, _ = closed_share(2, std, 0.9)
     others = module.ScoreGroup(1, 0.0, std)
-    first, last = module.u_range((others,))
+    first, last = u_range((others,))
     xi = 0.05 * np.arange(np.floor(first / 0.05), np.ceil((last + 3) / 0.05))
     theta = np.pi / 2 - min(np.pi / 4, 1.5 * std)
     phi = laplace_transform(xi, theta, std)

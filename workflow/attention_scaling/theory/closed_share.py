@@ -27,8 +27,9 @@ from attention_scaling.theory.gaussian_scores import (
     PANEL,
     WINDOW,
     ScoreGroup,
+    normal_shape,
     starting_step,
-    u_range,
+    u_nodes,
 )
 from attention_scaling.theory.panels import cut, panel_nodes
 from attention_scaling.theory.trapezoid import trapezoid
@@ -54,16 +55,17 @@ def closed_share(n_keys: int, score_std: float, threshold: float) -> tuple[float
 
     others = (ScoreGroup(n_keys - 1, 0.0, score_std),)
     theta = 0.5 * np.pi - min(0.25 * np.pi, 1.5 * score_std)
-    first, last = u_range(others)
-    last -= np.log(np.cos(theta))  # |phi(xi + i theta)| <= phi(xi + log cos theta)
+    further = -np.log(np.cos(theta))  # |phi(xi + i theta)| <= phi(xi + log cos theta)
     log_odds = np.log(1.0 / threshold - 1.0)
     step = 0.5 * starting_step(others)  # the singularities are half as far away as on the real line
     for _ in range(_HALVINGS):
-        xi = step * np.arange(np.floor(first / step), np.ceil(last / step) + 1)
+        xi, slopes = u_nodes(others, step, further)
         phi = laplace_transform(xi, theta, score_std)
         beyond = laplace_transform(xi + log_odds, theta - np.pi, score_std)
         closed = (phi ** (n_keys - 1) * (beyond - phi)).imag
-        (value, angle), (error, _) = trapezoid(np.stack([closed, (phi**n_keys).imag]), step)
+        (value, angle), (error, _) = trapezoid(
+            np.stack([closed, (phi**n_keys).imag]) * slopes, step
+        )
         error *= n_keys / np.pi
         if error <= _TOLERANCE:
             break
@@ -88,7 +90,7 @@ def laplace_transform(
     edges = cut(WINDOW, PANEL * score_std)
     w, weights = panel_nodes(edges)
     turn = theta / score_std**2
-    density = np.exp(-0.5 * ((w - xi[:, None]) / score_std) ** 2) @ (
+    density = normal_shape((w - xi[:, None]) / score_std) @ (
         weights * np.exp(-np.exp(w) + 1j * turn * w)
     )
     density *= np.exp(0.5 * theta * turn - 1j * turn * xi) / (score_std * np.sqrt(2.0 * np.pi))
@@ -104,8 +106,8 @@ def _sum_over_scores(
     shift = np.sign(theta) * min(abs(theta) / score_std, 2.0)
     density = np.exp(-0.5 * (x - 1j * shift) ** 2) * ((x[1] - x[0]) / np.sqrt(2.0 * np.pi))
     # What is left of exp(-y) underflows before log |y| = 8.
-    log_size = np.minimum(xi[:, None] + score_std * x, 8.0)
-    return np.exp(-np.exp(log_size + 1j * (theta - score_std * shift))) @ density
+    size = np.exp(np.minimum(xi[:, None] + score_std * x, 8.0))
+    return np.exp(-np.exp(1j * (theta - score_std * shift)) * size) @ density
 
 
 def _upper_bound(n_keys: int, score_std: float, threshold: float) -> float:
