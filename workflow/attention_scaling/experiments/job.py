@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attention_scaling import backends, experiments, shards
 from attention_scaling.experiments.monte_carlo import run_cell
-from attention_scaling.heap import map_arrays_above
+from attention_scaling.heap import keep_freed, map_arrays_above
 from attention_scaling.imports import code_digest
 from attention_scaling.measurement import Measurement
 from attention_scaling.progress import Progress
@@ -19,10 +19,14 @@ from attention_scaling.shards import ShardRow
 TILE_BYTES = backends.TILE_NUMBERS["cpu"] * 8 + 4096
 """A tile of float64 numbers, with a page for the allocator's own."""
 
+FREED_BYTES = 1 << 25
+"""What quadrature may keep: its arrays are of some 100 kB, and a dozen at a time."""
+
 
 def run_exact(config: Config, name: str, output: Path) -> None:
     """Write the experiment's exact values: what needs no backend and no sampling."""
     clock = _clock(name, "exact", "numpy", "cpu")
+    keep_freed(FREED_BYTES)
     settings = config.experiment(name)
     shards.write(output, map(ShardRow, experiments.get(name).module().exact(settings)), clock)
 
