@@ -23,7 +23,7 @@ from attention_scaling.figures import wording
     ],
 )
 def test_short(value, text):
-    assert wording.short(value) == text
+    assert wording.short(value).replace("\u00a0", " ") == text
 
 
 @pytest.mark.parametrize(
@@ -34,10 +34,13 @@ def test_short(value, text):
         (0.3426310681, "0.342631"),
         (65504.0, "65,504"),
         (1e-9, "1 × 10^−9^"),
+        (0.870999812, "0.871000"),
+        (0.1 + 0.2, "0.3"),
+        (0.9999999999, "1"),
     ],
 )
 def test_plain(value, text):
-    assert wording.plain(value) == text
+    assert wording.plain(value).replace("\u00a0", " ") == text
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,10 @@ def test_plain(value, text):
         (0.25, 0.0, "0.25"),
         (0.25, None, "0.25"),
         (0.25, math.nan, "0.25"),
-        (1.0, 6.4e-17, "1 ± 6.4 × 10^−17^"),
+        (1.0, 6.4e-15, "1 ± 6.4 × 10^−15^"),
+        (1.0, 6.4e-17, "1"),
+        (3.0937e-15, 5.1e-17, "3.094 × 10^−15^ ± 5.1 × 10^−17^"),
+        (0.0, 6.4e-17, "0 ± 6.4 × 10^−17^"),
     ],
 )
 def test_with_error(value, stderr, text):
@@ -84,6 +90,6 @@ def test_listing(items, text):
 
 
 def test_powers_of_ten_outside_of_markdown():
-    number = wording.short(1.1e-7)
+    number = wording.short(1.1e-7).replace("\u00a0", " ")
     assert wording.in_html(number) == "1.10 × 10<sup>−7</sup>"
     assert wording.in_plain_text(number) == "1.10 × 10^−7"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 
 DIVISOR_WORDS = {"none": "undivided", "root": "over the root of d_k", "width": "over d_k"}
@@ -27,6 +28,9 @@ REMEDY_MARKUP = {
 
 MOST_PLACES = 9
 """Decimals beyond which a value and its error are no longer written out."""
+
+SAME = 1e-7
+"""Numbers that differ by less, relative to their size, are one number, but for the rounding of arithmetic."""
 
 VERSION_WORDS = {"plain": "whole matrices", "tiled": "blocks"}
 
@@ -55,15 +59,18 @@ def short(value: float, digits: int = 3) -> str:
     exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
     if not -5 <= exponent <= 6:
         mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
-        return f"{mantissa} × 10^{int(power)}^".replace("-", "−")
+        return f"{mantissa}\u00a0×\u00a010^{int(power)}^".replace("-", "−")
     text = f"{value:,.{max(0, digits - 1 - exponent)}f}"
     return text.replace("-", "−")
 
 
 def plain(value: float, digits: int = 6) -> str:
-    """A number to at most `digits` significant digits, without trailing zeros."""
+    """A number to at most `digits` significant digits; zeros at the end stand only where they were rounded to."""
     text = short(value, digits)
-    mantissa, times, power = text.partition(" ×")
+    rounded = float(f"{value:.{digits - 1}e}")
+    if not math.isclose(rounded, value, rel_tol=SAME):
+        return text
+    mantissa, times, power = text.partition("\u00a0×")
     return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + times + power
 
 
@@ -83,13 +90,15 @@ _POWER = re.compile(r"\^(−?\d+)\^")
 def with_error(value: float, stderr: float | None) -> str:
     """A measured value and its standard error, both to the error's second digit: 0.3427 ± 0.0012, in one line.
 
-    Without an error, or with an error of 0 (an exact value), six digits.
+    Without an error, or with one below the value's own rounding (an exact value has 0), six digits.
     """
-    if stderr is None or math.isnan(stderr) or stderr == 0:
+    if stderr is None or math.isnan(stderr) or stderr <= sys.float_info.epsilon * abs(value):
         return plain(value)
     places = max(0, 1 - math.floor(math.log10(stderr)))
     if places > MOST_PLACES:
-        return f"{plain(value, MOST_PLACES)}\u00a0±\u00a0{short(stderr, 2)}"
+        digits = places + 1 + (math.floor(math.log10(abs(value))) if value else 0)
+        text = plain(value, MOST_PLACES) if digits > MOST_PLACES else short(value, max(1, digits))
+        return f"{text}\u00a0±\u00a0{short(stderr, 2)}"
     return f"{value:,.{places}f}\u00a0±\u00a0{stderr:.{places}f}".replace("-", "−")
 
 
@@ -100,7 +109,7 @@ def count(number: int) -> str:
 
 def percent(share: float, places: int = 1) -> str:
     """A share as a percentage, without its sign."""
-    return f"{100 * share:.{places}f}"
+    return f"{100 * share:.{places}f}".replace("-", "−")
 
 
 def listing(items: Sequence[object]) -> str:
