@@ -101,6 +101,7 @@ def _differences(entries: Sequence[_Entry]) -> str:
         return "No claim differs from what was measured.\n"
     differing.sort(key=lambda entry: entry.outcome != "differs")
     lines = []
+    explained: dict[str, str] = {}
     for entry in differing:
         claim = entry.claim
         worst = next(
@@ -108,10 +109,16 @@ def _differences(entries: Sequence[_Entry]) -> str:
             for record in entry.verdicts
             if outcome_of_row(record["verdict"], record["expected"]) == entry.outcome
         )
-        explanation = f" {escape(claim.differs)}" if claim.differs else " No explanation is known."
+        first = explained.setdefault(claim.differs or "", claim.id)
+        if not claim.differs:
+            explanation = "No explanation is known."
+        elif first == claim.id:
+            explanation = escape(claim.differs)
+        else:
+            explanation = f"Explained as for {escape(first)}."
         lines.append(
             f"- {_outcome_badge(entry.outcome)} [{escape(claim.id)}](claims.qmd#claim-{claim.id}): "
-            f"{_sentence(claim.says)} {escape(worst['sentence'])}{explanation}"
+            f"{_sentence(claim.says)} {escape(worst['sentence'])} {explanation}"
         )
     return "\n".join(lines) + "\n"
 
@@ -141,14 +148,17 @@ def _ledger(entries: Sequence[_Entry]) -> str:
     lines = []
     for entry in entries:
         claim = entry.claim
-        claimed = claim.printed or (plain(claim.value) if claim.value is not None else NOTHING)
+        if claim.printed:
+            claimed = escape(claim.printed)
+        else:
+            claimed = plain(claim.value) if claim.value is not None else NOTHING
         lines.append(
             [
                 f"[{escape(claim.id)}](claims.qmd#claim-{claim.id}){{#{claim.id}}}<br>line {claim.line}",
                 escape(entry.lesson.lesson),
                 claim.kind,
                 escape(claim.says),
-                escape(claimed),
+                claimed,
                 _measured_lines(entry.verdicts),
                 _exact(entry.verdicts),
                 _figure_link(claim, "figure") or NOTHING,
@@ -283,12 +293,12 @@ def _claimed(claim: Claim) -> str:
         said = f"between {plain(claim.range[0])} and {plain(claim.range[1])}"
     elif claim.printed:
         rounded = f", rounded to {claim.rounded_to}" if claim.rounded_to else ""
-        said = f"{relation}{claim.printed}{rounded}, as printed"
+        said = escape(f"{relation}{claim.printed}{rounded}, as printed")
     elif claim.value is not None:
         said = f"{relation}{plain(claim.value)}"
     else:
         return f"Kind: {claim.kind}."
-    return f"Claimed: {escape(said)}. Kind: {claim.kind}."
+    return f"Claimed: {said}. Kind: {claim.kind}."
 
 
 def _page_link(claim: Claim) -> str | None:
