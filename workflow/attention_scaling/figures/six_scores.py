@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from attention_scaling.figures import style
 from attention_scaling.figures.slices import Tables, divisors, whole
-from attention_scaling.figures.wording import DIVISOR_WORDS, listing, short
+from attention_scaling.figures.wording import DIVISOR_WORDS, listing, plain
 
 
 def _weights(tables: Tables) -> pd.DataFrame:
@@ -110,7 +110,7 @@ def alt_text(tables: Tables) -> str:
 def caption(tables: Tables) -> str:
     """What is drawn, and that the row is a reconstruction."""
     rows = tables.rows("reconstruction", "row_score").drop_duplicates("variant")
-    row = f": {listing([short(value, 4) for value in rows['value']])}" if len(rows) else ""
+    row = f": {listing([plain(value) for value in rows['value']])}" if len(rows) else ""
     return (
         f"Reconstruction: one row of six scores of typical size $\\sqrt{{d_k}}$, and the weights that the "
         f"softmax makes of it under three divisors, the largest written above its bar. The lesson does "

@@ -89,9 +89,10 @@ class WidthPanels:
         table = tables.rows(self.experiment, self.quantity)
         keys = panel_keys(table, PANELS)
         lines = "" if len(exact(table)) else "; lines join the points"
+        even = list(dict.fromkeys(short(self.even(n_keys)) for n_keys in keys))
         return (
             f"The {self.name} over widths, for {listing(keys)} keys. Points: means of up to "
             f"{count(samples(table))} rows, with bars of two standard errors, mostly smaller than the "
             f"mark{lines}. Thin line: {self.even_words}, "
-            f"{listing([short(self.even(n_keys)) for n_keys in keys])}."
+            f"{listing(even)}."
         )

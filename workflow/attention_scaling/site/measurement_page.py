@@ -57,7 +57,7 @@ def page(measurements: pd.DataFrame) -> str:
         for reason, those in skipped.groupby("skipped"):
             where = those[["backend", "device"]].drop_duplicates().itertuples(index=False)
             names = ", ".join(BACKEND_NAMES.get(tuple(pair), " ".join(pair)) for pair in where)
-            parts.append(f"Not measured on {names}: {escape(str(reason))} ({len(those)} rows).\n")
+            parts.append(f"Not measured on {names}: {escape(str(reason))} (rows: {len(those)}).\n")
         measured = rows[rows["value"].notna()]
         if len(measured):
             parts.append(_table(experiment, measured))

@@ -109,7 +109,7 @@ def _study(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
         "torch": provenance["versions"]["torch"],
         "backends": listing(names),
         "first_backend": names[0] if names else NOT_MEASURED,
-        "machines": str(len({job["host"] for job in jobs})),
+        "machines": _machines(len({job["host"] for job in jobs})),
         "jobs": count(len(jobs)),
         "job_seconds": short(sum(job["seconds"] for job in jobs)),
         "peak_mebibytes": say(lambda: short(max(job["peak_bytes"] for job in jobs) / 2**20)),
@@ -117,6 +117,10 @@ def _study(tables: Tables, provenance: Mapping[str, Any]) -> Variables:
         "experiments": count(used["experiment"].nunique()),
         "not_measured": count(len(measurements) - len(used)),
     }
+
+
+def _machines(number: int) -> str:
+    return f"{count(number)} machine{'s' if number != 1 else ''}"
 
 
 def _verdicts(tables: Tables) -> Variables:
