@@ -33,7 +33,10 @@ def read_text(lesson: Lesson, folder: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: the text of lesson {lesson.lesson} cannot be read") from error
+        raise UserError(
+            f"{path}: the text of lesson {lesson.lesson} cannot be read; "
+            "its name is the ledger file's `file`, its folder the config's `lessons_dir`"
+        ) from error
 
 
 def account(lesson: Lesson, text: str) -> Account:

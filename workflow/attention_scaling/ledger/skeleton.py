@@ -14,8 +14,9 @@ _SKELETON = """\
 # `coverage --suggest` lists the numerals of the text that no entry accounts for yet.
 lesson: {name}
 title: {title}
-file: {name}.txt            # the lesson's text, in the folder of the lessons' texts
+file: {name}.txt            # the lesson's text, in the folder `lessons_dir` of the config
 # formulas_twice: true      # for a text that carries each formula twice, as seen and then as LaTeX
+# coverage: ...             # how many numerals the text has: `coverage` says what should stand here
 
 claims:
   # Kinds: exact, replayed, sampled, trend, trained, measured, cited.
@@ -28,7 +29,7 @@ claims:
     measure:
       experiment: variance
       quantity: score_size
-      where: {{d_k: 64, divisor: none, distribution: gaussian, method: derived}}
+      where: {{d_k: 64, divisor: none, distribution: gaussian, method: direct}}
 
   # A number in words: `value`, and the numeral that the text has.
   # - id: {prefix}-2
