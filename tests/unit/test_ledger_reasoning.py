@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -67,7 +69,8 @@ def test_the_whole_story_is_told():
         "run coins --backend numpy",
     ):
         assert part in story
-    prose = [line for line in story.splitlines() if "read_parquet" not in line]
+    code = ("pandas.read_parquet", "python -m")
+    prose = [line for line in story.splitlines() if not line.strip().startswith(code)]
     assert max(map(len, prose)) <= 100
 
 
@@ -83,6 +86,20 @@ def test_the_query_it_prints_finds_the_row():
         }
     )
     assert list(table.query(query)["d_k"]) == [8]
+
+
+def test_the_commands_it_prints_make_a_table_of_the_study_s_own():
+    story = explain("X1-mean", [LESSON], verdicts(), "results/m.parquet", Path("my.yaml"))
+    *_, run, collect = story.splitlines()
+    assert "run coins --backend numpy --config my.yaml --output /tmp/again/coins.parquet" in run
+    assert "collect /tmp/again/coins.parquet --config my.yaml --output" in collect
+
+
+def test_an_exact_value_is_computed_again_by_its_own_stage():
+    judged = verdicts(method="quadrature", backends=["numpy"])
+    story = explain("X1-mean", [LESSON], judged, "results/m.parquet")
+    assert "exact coins --output /tmp/again/coins-exact.parquet" in story
+    assert "--backend" not in story
 
 
 def test_before_a_run_it_says_what_to_do():

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from attention_scaling.errors import UserError
 from attention_scaling.ledger.findings import number
 from attention_scaling.ledger.models import Claim, Lesson, Query
-from attention_scaling.tables import VARYING_METHODS, timings_path
+from attention_scaling.tables import EXACT_METHODS, VARYING_METHODS, timings_path
 
 _WIDTH = 100
 
@@ -22,17 +23,26 @@ def lookup(claim_id: str, lessons: Sequence[Lesson]) -> tuple[Lesson, Claim]:
     if claim_id in entries:
         return entries[claim_id]
     near = [name for name in entries if name.lower().startswith(claim_id.lower())]
-    hint = f"; there are {', '.join(near[:8])}" if near else "; ids look like A13-mean-1024"
+    hint = (
+        f"; there are {', '.join(near[:8])}"
+        if near
+        else "; the site's ledger lists all ids, results/verdicts.csv too"
+    )
     raise UserError(f"claim {claim_id!r}: no such claim{hint}")
 
 
 def explain(
-    claim_id: str, lessons: Sequence[Lesson], verdicts: pd.DataFrame | None, results: str
+    claim_id: str,
+    lessons: Sequence[Lesson],
+    verdicts: pd.DataFrame | None,
+    results: str,
+    config: Path | None = None,
 ) -> str:
     """What the lesson says, what was measured, how the two were compared, and how to do it again.
 
     `verdicts` is the table of verdicts, or None before a study has run; `results` says where the table of
-    measurements lies. Raises `UserError` for an id that no claim has.
+    measurements lies, `config` which study it is of where that is not the usual one. Raises `UserError` for an id
+    that no claim has.
     """
     lesson, claim = lookup(claim_id, lessons)
     lines = [claim.id, f"  {claim.says}", ""]
@@ -61,7 +71,7 @@ def explain(
         for _, row in mine.iterrows():
             lines += ["", *_verdict(row)]
     if claim.queries:
-        lines += ["", *_reproduce(claim, results, mine)]
+        lines += ["", *_reproduce(claim, results, mine, config)]
     return "\n".join(lines)
 
 
@@ -100,7 +110,9 @@ def _verdict(row: pd.Series) -> list[str]:
     return lines
 
 
-def _reproduce(claim: Claim, results: str, verdicts: pd.DataFrame | None) -> list[str]:
+def _reproduce(
+    claim: Claim, results: str, verdicts: pd.DataFrame | None, config: Path | None
+) -> list[str]:
     measured = pd.DataFrame() if verdicts is None else verdicts.dropna(subset="backend")
     first = {} if measured.empty else measured.iloc[0]
     varies = first.get("method") in VARYING_METHODS
@@ -112,11 +124,28 @@ def _reproduce(claim: Claim, results: str, verdicts: pd.DataFrame | None) -> lis
         f"{name} == {value!r}" if value is not None else f"{name}.isna()"
         for name, value in cell.items()
     ]
-    backend = cell.get("backend") or first.get("backend", "numpy")
     return [
         "  the row of the table:",
         f'    pandas.read_parquet("{table}").query("{" and ".join(tests)}")',
-        "  to measure it again, alone:",
-        f"    python -m attention_scaling run {query.experiment} --backend {backend} --output "
-        f"/tmp/{query.experiment}.parquet",
+        "  to measure it again, alone, into a table of its own:",
+        *_commands(claim, first, config),
     ]
+
+
+def _commands(claim: Claim, first: Mapping[str, Any], config: Path | None) -> list[str]:
+    """The jobs that measure the claim, and how their files become a table: a job's file has no means yet."""
+    study = f" --config {config}" if config else ""
+    jobs = {}
+    for query in claim.queries:
+        cell = query.where.conditions()
+        file = f"/tmp/again/{query.experiment}"
+        if (cell.get("method") or first.get("method")) in EXACT_METHODS:
+            jobs[f"{file}-exact.parquet"] = f"exact {query.experiment}"
+        else:
+            backend = cell.get("backend") or first.get("backend", "numpy")
+            device = cell.get("device") or first.get("device", "cpu")
+            place = f"--backend {backend}" + (f" --device {device}" if device != "cpu" else "")
+            jobs[f"{file}.parquet"] = f"run {query.experiment} {place}"
+    stages = [f"{job}{study} --output {file}" for file, job in jobs.items()]
+    stages.append(f"collect {' '.join(jobs)}{study} --output /tmp/again/measurements.parquet")
+    return [f"    python -m attention_scaling {stage}" for stage in stages]
