@@ -26,4 +26,6 @@ def main(port: int) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1].isdecimal() or int(sys.argv[1]) > 65535:
+        raise SystemExit(f"PORT: must be a number up to 65535 (given: {sys.argv[1]})")
     main(int(sys.argv[1]))

@@ -49,9 +49,16 @@ def main() -> int:
     """Check the study, then run it; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, required=True)
-    parser.add_argument("--cores", required=True)
+    parser.add_argument("--cores", required=True, help="a number, or all")
     parser.add_argument("--profile", default="default", help="where jobs run (default: here)")
     options, others = parser.parse_known_args()
+    # With 0 cores Snakemake waits for ever.
+    if options.cores != "all" and not (options.cores.isdecimal() and int(options.cores)):
+        print(
+            f"error: CORES: must be a number from 1 on, or all (given: {options.cores})",
+            file=sys.stderr,
+        )
+        return 2
     os.chdir(ROOT)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     paths = [str(ROOT / "workflow"), *filter(None, [os.environ.get("PYTHONPATH")])]

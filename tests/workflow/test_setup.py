@@ -237,6 +237,22 @@ def test_make_works_without_a_home(fresh):
         assert run.stdout.strip() == str(fresh.path(".venv/home"))
 
 
+@pytest.mark.parametrize("cores", ["0", "-1", "many"])
+def test_a_number_of_cores_that_is_none_is_one_line(fresh, cores):
+    options = ["--config", fresh.tiny, "--cores", cores]
+    run = call(sys.executable, "setup/workflow.py", *options, folder=fresh.folder)
+    assert run.returncode == 2
+    (line,) = run.stdout.splitlines()
+    assert line == f"error: CORES: must be a number from 1 on, or all (given: {cores})"
+
+
+@pytest.mark.parametrize("port", ["http", "65536"])
+def test_a_port_that_is_none_is_one_line(fresh, port):
+    run = call(sys.executable, "setup/serve.py", port, folder=fresh.folder)
+    assert run.returncode == 1
+    assert run.stdout.splitlines() == [f"PORT: must be a number up to 65535 (given: {port})"]
+
+
 def test_serving_without_a_site_is_one_line(fresh):
     run = call(sys.executable, "setup/serve.py", "0", folder=fresh.folder)
     assert run.returncode == 1
