@@ -52,20 +52,20 @@ def _sums(parts: list[Part], rates: Rates, source: Path) -> list[str]:
     ):
         known = [part for part in chosen if part.seconds is not None]
         unknown = sum(part.jobs for part in chosen if part.seconds is None)
-        hours = sum(part.seconds for part in known) / 3600
+        seconds = sum(part.seconds for part in known)
         if known:
             longest = duration(max(part.longest for part in known))
             memory = max(part.memory or 0.0 for part in known) / 2**20
             lines.append(
-                f"{hours:.1f} {what}-hours; the longest job {longest}, the largest {memory:,.0f} MiB"
+                f"{_of_one(seconds, what)}; the longest job {longest}, the largest {memory:,.0f} MiB"
             )
         if unknown:
             lines.append(
                 f"{unknown:,} jobs on a {what} without a rate in {source}: "
                 "measure it there, with plan --measure"
             )
-    added = jobs * rates.submitted / 3600
-    lines.append(f"on a cluster {added:.1f} hours more, in which Snakemake starts in each job")
+    added = duration(jobs * rates.submitted)
+    lines.append(f"on a cluster {added} more, in which Snakemake starts in each job")
     machines = ", ".join(sorted({place.machine for place in rates.places.values()}))
     lines.append(f"rates: {source}, measured on {machines}")
     return lines
@@ -92,6 +92,13 @@ def _described(short: Shortfall) -> str:
         return label
     target, cap = short.cell.target_stderr, short.cell.samples
     return f"{label}: {target:g} needs {short.needed:.1e} rows, at most {cap:,} are drawn"
+
+
+def _of_one(seconds: float, what: str) -> str:
+    """The time of one core or GPU, such as "40 s of a core", "3.4 core-hours"."""
+    if seconds < 5400:
+        return f"{duration(seconds)} of a {what}"
+    return f"{seconds / 3600:.1f} {what}-hours"
 
 
 def duration(seconds: float) -> str:
