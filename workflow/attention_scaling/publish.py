@@ -137,7 +137,12 @@ def _commit(repository: Path, site: Path, branch: str, message: str) -> str:
     """Commit the folder's files as all that the branch holds; the tree of the commit."""
     if importlib.util.find_spec("ghp_import") is None:
         raise UserError("ghp-import is not installed: `make publish` installs it")
-    identity = IDENTITY.fullmatch(_git("var", "GIT_COMMITTER_IDENT"))
+    try:
+        identity = IDENTITY.fullmatch(_git("var", "GIT_COMMITTER_IDENT"))
+    except UserError as error:
+        raise UserError(
+            f"{error}; git config user.name and user.email say who publishes"
+        ) from error
     command = ["-m", "ghp_import", "--no-jekyll", "--branch", branch, "--message", message, site]
     _run(
         [sys.executable, *command],
