@@ -95,6 +95,19 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_behind(tmp_path, config):
     assert list(tmp_path.iterdir()) == [config]
 
 
+def test_a_reader_that_has_seen_enough_ends_a_stage_quietly(config):
+    reader, writer = os.pipe()
+    os.close(reader)
+    ran = subprocess.run(
+        [sys.executable, "-m", "attention_scaling", "validate", "--config", config],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (141, "")
+
+
 @pytest.mark.parametrize("stage", ["run", "exact", "collect", "judge", "claim", "validate"])
 def test_every_stage_explains_itself(stage):
     shown = command(stage, "--help")

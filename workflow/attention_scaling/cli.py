@@ -6,6 +6,7 @@ Each stage imports what it needs when it runs, so that listing the help or runni
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,16 +33,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status (2 for bad input, with one line on standard error)."""
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options) or 0
+        status = options.run(options) or 0
+        sys.stdout.flush()
+        return status
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m attention_scaling", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m attention_scaling",
+        description=__doc__.partition("\n")[0],
+        epilog="STAGE --help tells each stage's options.",
+    )
     stages = parser.add_subparsers(dest="stage", required=True, metavar="STAGE")
 
     def stage(name: str, run: Callable, help: str) -> argparse.ArgumentParser:
@@ -65,19 +75,24 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--cells", action="store_true", help="list every cell that falls short")
 
     run = stage("run", _run, "run one experiment on one backend and device")
-    run.add_argument("experiment")
-    run.add_argument("--backend", default="numpy")
-    run.add_argument("--device", default="cpu")
+    run.add_argument("experiment", help="one of the study's")
+    run.add_argument("--backend", default="numpy", help="numpy or torch (default: %(default)s)")
+    run.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
     run.add_argument("--shard", default="0/1", help="INDEX/COUNT, counted from 0")
-    run.add_argument("--output", type=Path, required=True)
+    run.add_argument("--output", type=Path, required=True, help="the job's file, for `collect`")
 
     exact = stage("exact", _exact, "compute one experiment's exact values")
-    exact.add_argument("experiment")
-    exact.add_argument("--output", type=Path, required=True)
+    exact.add_argument("experiment", help="one of the study's")
+    exact.add_argument("--output", type=Path, required=True, help="the job's file, for `collect`")
 
     collect = stage("collect", _collect, "join the jobs' files into the measurement table")
-    collect.add_argument("files", nargs="*", type=Path, help="default: all of the study's")
-    collect.add_argument("--output", type=Path, default=MEASUREMENTS)
+    collect.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        help="what `run` and `exact` wrote (default: all of the study's)",
+    )
+    collect.add_argument("--output", type=Path, default=MEASUREMENTS, help="(default: %(default)s)")
 
     judge = stage("judge", _judge, "hold the lessons' claims against the measurements")
     judge.add_argument("--measurements", type=Path, default=MEASUREMENTS)
@@ -111,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     publish.add_argument("--provenance", type=Path, default=PROVENANCE)
 
     claim = stage("claim", _claim, "print the whole reasoning about one claim")
-    claim.add_argument("id")
+    claim.add_argument("id", help="such as A13-mean-1024; the site's ledger lists them all")
     claim.add_argument("--verdicts", type=Path, default=VERDICTS)
 
     coverage = stage("coverage", _coverage, "account for every numeral of the lessons' texts")
@@ -121,10 +136,15 @@ def _parser() -> argparse.ArgumentParser:
 
     lesson = stage("lesson", _lesson, "start the ledger file of a new lesson")
     lesson.add_argument("action", choices=["new"])
-    lesson.add_argument("name")
+    lesson.add_argument("name", help="of the file in the ledger's folder, such as my-lesson")
 
     bench = stage("bench", _bench, "measure speed and memory as ratios, and keep them as a table")
-    bench.add_argument("groups", nargs="*", default=["sampling", "attention", "plan"])
+    bench.add_argument(
+        "groups",
+        nargs="*",
+        default=["sampling", "attention", "plan"],
+        help="of sampling, attention, plan (default: all)",
+    )
     bench.add_argument("--output", type=Path, default=BENCHMARKS)
 
     schemas = stage("schemas", _schemas, "write the JSON Schemas of config and ledger files")
@@ -282,7 +302,8 @@ def _claim(options: argparse.Namespace) -> None:
 
     verdicts = read_verdicts(options.verdicts) if options.verdicts.exists() else None
     lessons = _lessons(load_config(options.config))
-    print(explain(options.id, lessons, verdicts, str(MEASUREMENTS)))
+    config = None if options.config == DEFAULT_CONFIG else options.config
+    print(explain(options.id, lessons, verdicts, str(MEASUREMENTS), config))
 
 
 def _coverage(options: argparse.Namespace) -> int:
