@@ -28,6 +28,7 @@ report: environment ## run the study and make the site in reports/_site/
 	@$(run) --config $(CONFIG)
 
 quick: environment ## the same with the small study of config/quick.yaml
+	$(if $(filter command environment,$(origin CONFIG)),$(error make quick takes config/quick.yaml; for $(CONFIG): make report CONFIG=$(CONFIG)))
 	@$(run) --config config/quick.yaml
 
 serve: ## show the site at http://127.0.0.1:8000/ (PORT=8000)

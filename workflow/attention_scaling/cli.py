@@ -228,7 +228,8 @@ def _judge(options: argparse.Namespace) -> None:
 
     config = load_config(options.config)
     measurements = read_measurements(options.measurements)
-    write_verdicts(judge(_lessons(config), measurements, missing="skip"), options.output)
+    missing = config.study.unmatched_claims
+    write_verdicts(judge(_lessons(config), measurements, missing=missing), options.output)
 
 
 def _verify(options: argparse.Namespace) -> int:

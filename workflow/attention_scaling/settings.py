@@ -36,6 +36,10 @@ class Study(StrictModel):
     shards: Annotated[
         PositiveInt, Field(description="Jobs over which the blocks of sampled experiments spread.")
     ] = 1
+    unmatched_claims: Annotated[
+        Literal["skip", "refuse"],
+        Field(description="What becomes of claims about cells that the study does not measure."),
+    ] = "skip"
     lessons: Annotated[Path, Field(description="Folder of the ledger files.")] = Path(
         "config/lessons"
     )

@@ -61,6 +61,7 @@ rule judge:
         runtime=10,
     params:
         config=lambda wildcards, output: CONFIG_PATH,
+        unmatched_claims=STUDY.study.unmatched_claims,
     message:
         "the verdicts"
     shell:

@@ -93,7 +93,9 @@ def _records(
         observations = table.observations(claim)
     except NotMeasuredError as reason:
         if missing != "skip":
-            raise UserError(f"ledger: {claim.id}.measure: {reason}") from reason
+            raise UserError(
+                f"ledger: {claim.id}.measure: {reason} (unmatched_claims: skip passes over it)"
+            ) from reason
         yield record | {"verdict": "skipped", "sentence": f"Not measured: {reason}."}
         return
     for observation in observations:
