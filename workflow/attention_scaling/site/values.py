@@ -39,9 +39,14 @@ def cell_values(rows: pd.DataFrame, show: Callable[..., str] = as_number) -> Var
     """The first backend's value, and the exact one, of rows that are all of one cell."""
     measured, known = sampled(rows), exact(rows)
     if not len(measured):
-        measured = rows[~rows.index.isin(known.index)]
+        measured = rows[~rows.index.isin(known.index)] if len(known) else rows
+
+    def measured_text() -> str:
+        row = first_row(measured)
+        return show(row["value"], row["stderr"])
+
     return {
-        "measured": say(lambda: show(*first_row(measured)[["value", "stderr"]])),
+        "measured": say(measured_text),
         "exact": say(lambda: show(float(first_row(known)["value"]), None)),
     }
 
@@ -50,7 +55,8 @@ def first_row(rows: pd.DataFrame) -> pd.Series:
     """The first backend's row; `LookupError` where there is none."""
     if not len(rows):
         raise LookupError("no rows")
-    return rows.sort_values(["backend", "device"], kind="stable").iloc[0]
+    backends = list(zip(rows["backend"], rows["device"], strict=True))
+    return rows.iloc[backends.index(min(backends))]
 
 
 def some(values: pd.Series) -> pd.Series:
