@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -166,6 +166,16 @@ def write_frame(table: pd.DataFrame, path: Path, schema: pa.Schema) -> None:
 def read_frame(path: Path, schema: pa.Schema) -> pd.DataFrame:
     """The table at `path` with nullable columns; `UserError` where it cannot be read."""
     return _frame(parquet.read(path, schema))
+
+
+def plain_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as dictionaries of plain values by column, None where a row has nothing.
+
+    Taken column by column, which is several times as fast as `to_dict`.
+    """
+    columns = [column.to_numpy(dtype=object, na_value=None).tolist() for _, column in table.items()]
+    names = list(table.columns)
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

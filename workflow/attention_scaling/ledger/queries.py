@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ import pandas as pd
 
 from attention_scaling.errors import UserError
 from attention_scaling.ledger.findings import Observed
-from attention_scaling.ledger.models import Claim, Query, Where
+from attention_scaling.ledger.models import Claim, Lesson, Query, Where
+from attention_scaling.tables import plain_rows
 
 MEASURED_BY = ["backend", "device", "dtype", "method"]
 """The columns that say what measured a row; a claim gets a verdict for each."""
@@ -30,14 +32,24 @@ class NotMeasuredError(Exception):
     """No measurement answers a claim; the message says what is missing."""
 
 
+def all_measured(lessons: Iterable[Lesson], table: pd.DataFrame) -> bool:
+    """Whether the table has rows of the experiment and quantity of every query."""
+    known = set(zip(table["experiment"], table["quantity"], strict=True))
+    return all(
+        (query.experiment, query.quantity) in known
+        for lesson in lessons
+        for claim in lesson.entries
+        for query in claim.queries
+    )
+
+
 class Measurements:
     """The measurement table as plain rows, cut by experiment and quantity."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         # A few hundred queries look at a few dozen rows each: plain dictionaries are much the quickest.
-        columns = table.astype(object).where(table.notna(), None)
         self._rows: dict[str, dict[str, list[Row]]] = {}
-        for row in columns.to_dict("records"):
+        for row in plain_rows(table):
             self._rows.setdefault(row["experiment"], {}).setdefault(row["quantity"], []).append(row)
 
     def rows(self, query: Query) -> list[Row]:

@@ -24,6 +24,7 @@ from attention_scaling.figures.wording import listing, plain, with_error
 from attention_scaling.ledger.models import Claim, Lesson
 from attention_scaling.site.markdown import badge, code, escape, table
 from attention_scaling.site.measurement_page import anchor
+from attention_scaling.tables import plain_rows
 
 NOTHING = "–"
 
@@ -356,7 +357,7 @@ class _RowFinder:
     def __init__(self, measurements: pd.DataFrame) -> None:
         self._records: dict[tuple[str, str], list[dict[str, Any]]] = {}
         measured = measurements[measurements["value"].notna()]
-        for record in measured.to_dict("records"):
+        for record in plain_rows(measured):
             key = (record["experiment"], record["quantity"])
             self._records.setdefault(key, []).append(record)
 
@@ -367,10 +368,6 @@ class _RowFinder:
         wanted = json.loads(verdict["where"])
         wanted |= {name: verdict[name] for name in ("backend", "device", "dtype", "method")}
         for record in self._records.get((verdict["experiment"], verdict["quantity"]), []):
-            if all(_equal(record[name], value) for name, value in wanted.items()):
+            if all(record[name] == value for name, value in wanted.items()):
                 return f"measurements.qmd#{anchor(record['experiment'], record)}"
         return None
-
-
-def _equal(value: Any, wanted: Any) -> bool:
-    return bool(pd.isna(value)) if wanted is None else bool(pd.notna(value) and value == wanted)

@@ -16,7 +16,7 @@ from attention_scaling.experiments import REGISTRY as EXPERIMENTS
 from attention_scaling.figures.slices import BACKEND_NAMES, distances
 from attention_scaling.figures.wording import count, in_html, plain, with_error
 from attention_scaling.site.markdown import escape
-from attention_scaling.tables import CELL, EXACT_METHODS
+from attention_scaling.tables import CELL, EXACT_METHODS, plain_rows
 
 _KEY = ["quantity", *CELL, "dtype", "method"]
 
@@ -28,17 +28,13 @@ def anchor(experiment: str, labels: dict[str, Any]) -> str:
     parts = [experiment, str(labels["quantity"])]
     for column in CELL:
         value = labels.get(column)
-        if not _missing(value):
+        if value is not None:
             text = f"{value:g}" if column in _SHORT_NAMES else str(value)
             parts.append(_SHORT_NAMES.get(column, "") + text)
     if labels["dtype"] != "float64":
         parts.append(str(labels["dtype"]))
     parts.append(str(labels["method"]))
     return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts))
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value is pd.NA or value != value
 
 
 def page(measurements: pd.DataFrame) -> str:
@@ -104,41 +100,38 @@ def _rows(
     with_dtype: bool,
 ) -> Iterator[str]:
     groups: dict[Hashable, list[dict[str, Any]]] = {}
-    for record in rows.assign(distance=distances(rows)).to_dict("records"):
-        key = tuple(None if _missing(record[column]) else record[column] for column in _KEY)
-        groups.setdefault(key, []).append(record)
-    for records in groups.values():
-        first = records[0]
-        by_backend = {(record["backend"], record["device"]): record for record in records}
+    for record in plain_rows(rows.assign(distance=distances(rows))):
+        groups.setdefault(tuple(map(record.__getitem__, _KEY)), []).append(record)
+    for same_cell in groups.values():
+        first = same_cell[0]
+        by_backend = {(record["backend"], record["device"]): record for record in same_cell}
         cells = [first["quantity"]]
-        cells += [
-            "" if _missing(first[column]) else _label(first[column]) for column in cell_columns
-        ]
+        cells += ["" if first[column] is None else _label(first[column]) for column in cell_columns]
         cells += [first["dtype"]] if with_dtype else []
         cells += [
             first["method"],
-            "" if _missing(first["samples"]) else count(int(first["samples"])),
+            "" if first["samples"] is None else count(first["samples"]),
         ]
         exact_row = first["method"] in EXACT_METHODS
         for pair in backends:
             record = None if exact_row else by_backend.get(pair)
             cells.append("" if record is None else with_error(record["value"], record["stderr"]))
         theory = first["value"] if exact_row else first["theory"]
-        cells.append("" if _missing(theory) else plain(float(theory), 9))
-        cells.append(_distances(records))
+        cells.append("" if theory is None else plain(theory, 9))
+        cells.append(_distances(same_cell))
         row_id = anchor(experiment, first)
-        head, *others = (in_html(html.escape(str(cell))) for cell in cells)
+        head, *others = (html.escape(str(cell)) for cell in cells)
         texts = "".join(f"<td>{text}</td>" for text in others)
         # The stylesheet marks the row that holds the target of a link.
-        yield f'<tr><td id="{row_id}">{head}</td>{texts}</tr>'
+        yield in_html(f'<tr><td id="{row_id}">{head}</td>{texts}</tr>')
 
 
 def _label(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _distances(records: list[dict[str, Any]]) -> str:
+def _distances(same_cell: list[dict[str, Any]]) -> str:
     """Distance of each backend's value from the exact one, in standard errors, where that is known."""
-    ordered = sorted(records, key=lambda record: (record["backend"], record["device"]))
-    known = [record["distance"] for record in ordered if not _missing(record["distance"])]
+    ordered = sorted(same_cell, key=lambda record: (record["backend"], record["device"]))
+    known = [record["distance"] for record in ordered if record["distance"] is not None]
     return ", ".join(f"{distance:+.1f}".replace("-", "−") for distance in known)
