@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_scaling.figures import wording
+from attention_scaling.figures import style, wording
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,7 @@ def test_powers_of_ten_outside_of_markdown():
     number = wording.short(1.1e-7).replace("\u00a0", " ")
     assert wording.in_html(number) == "1.10 × 10<sup>−7</sup>"
     assert wording.in_plain_text(number) == "1.10 × 10^−7"
+
+
+def test_remedies_are_worded_in_the_order_of_their_looks():
+    assert list(wording.REMEDY_WORDS) == list(wording.REMEDY_MARKUP) == list(style.REMEDY_LOOKS)

@@ -14,11 +14,12 @@ DIVISOR_MARKUP = {"none": "undivided", "root": "over $\\sqrt{d_k}$", "width": "o
 REMEDY_WORDS = {
     **DIVISOR_WORDS,
     "qk_norm": "QK-norm",
-    "qk_rms": "QK-RMS",
     "folded": "folded into W_Q",
     "additive": "additive",
     "softcap": "soft cap",
+    "qk_rms": "QK-RMS",
 }
+"""Remedies in the order in which they are shown."""
 
 REMEDY_MARKUP = {
     **REMEDY_WORDS,

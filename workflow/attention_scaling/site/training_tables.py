@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from attention_scaling.figures import style
 from attention_scaling.figures.slices import (
     Tables,
     exact,
@@ -124,7 +123,7 @@ def _training(tables: Tables) -> str:
 
 def _variants(rows: pd.DataFrame) -> list[str]:
     found = set(rows["variant"])
-    return [variant for variant in style.REMEDY_LOOKS if variant in found]
+    return [variant for variant in REMEDY_MARKUP if variant in found]
 
 
 def _first(rows: pd.DataFrame, variant: str, quantity: str) -> str:
