@@ -20,6 +20,7 @@ from attention_scaling.site.project import Page, Project
 
 _HERE = Path(__file__).parent
 _SHELL_FILES = ("shell.css", "shell.js")
+_RAW = re.compile(r"^```\{=html\}\n.*?^```$", re.DOTALL | re.MULTILINE)
 # Pandoc writes a quotation mark in text as &quot;, so this finds attributes and nothing else.
 _REFERENCE = re.compile(r'(?<=\s)(href|src)="([^"]+)"')
 
@@ -53,11 +54,16 @@ def _convert(project: Project) -> dict[str, str]:
     """The HTML of every page, by its path; one Pandoc process a core shares the pages."""
     workers = min(os.cpu_count() or 1, len(project.pages))
     shares: list[list[Page]] = [[] for _ in range(workers)]
-    for page in sorted(project.pages, key=lambda page: len(page.source), reverse=True):
-        min(shares, key=lambda share: sum(len(each.source) for each in share)).append(page)
+    for page in sorted(project.pages, key=_work, reverse=True):
+        min(shares, key=lambda share: sum(map(_work, share))).append(page)
     with ThreadPoolExecutor(workers) as pool:
         results = pool.map(partial(_convert_share, project), filter(None, shares))
         return {path: html for result in results for path, html in result.items()}
+
+
+def _work(page: Page) -> int:
+    """How much Markdown there is to parse: HTML tables, however long, pass through as they are."""
+    return len(_RAW.sub("", page.source))
 
 
 def _convert_share(project: Project, pages: list[Page]) -> dict[str, str]:

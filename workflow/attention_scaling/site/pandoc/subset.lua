@@ -127,9 +127,16 @@ end
 
 -- ## Numbers ------------------------------------------------------------------------------------------
 
+-- Long pages have thousands of paragraphs and no formula: they need not come to Lua one by one.
+local function has_math(doc)
+  local found = false
+  doc:walk { Math = function() found = true end }
+  return found
+end
+
 -- Numbers everything that can be referred to, in the order of the document.
 -- Returns label -> { kind, number, part }, where part is the letter of a subfigure.
-local function number(doc, problems)
+local function number(doc, problems, with_math)
   local entries, counts, sections = {}, { fig = 0, tbl = 0, eq = 0 }, {}
 
   local function add(label, entry)
@@ -185,7 +192,7 @@ local function number(doc, problems)
     Div = add_float,
     Figure = add_float,
     Table = add_float,
-    Para = equations,
+    Para = with_math and equations or nil,
   }
   return entries
 end
@@ -361,9 +368,10 @@ end
 return function(doc)
   local problems = pandoc.List()
   doc = doc:walk(tabsets())
-  local entries = number(doc, problems)
+  local with_math = has_math(doc)
+  local entries = number(doc, problems, with_math)
   doc = doc:walk(references(entries, problems))
-  doc = doc:walk(number_equations(entries))
+  if with_math then doc = doc:walk(number_equations(entries)) end
   doc = doc:walk(floats(entries, problems))
   return doc, problems
 end
