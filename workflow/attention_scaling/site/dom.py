@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
+from attention_scaling.garbage import uncollected
+
 # Elements without content or end tag.
 _VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source"]
@@ -24,10 +26,12 @@ class Node:
 
     def __iter__(self) -> Iterator["Node"]:
         """All elements under this one, in the order of the document."""
-        for child in self.children:
+        waiting = self.children[::-1]
+        while waiting:
+            child = waiting.pop()
             if isinstance(child, Node):
                 yield child
-                yield from child
+                waiting += child.children[::-1]
 
     def find(self, *tags: str) -> Iterator["Node"]:
         """Elements under this one with one of `tags`."""
@@ -78,18 +82,25 @@ class _Builder(HTMLParser):
             self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        for node in (self._open, *self._open.ancestors()):
-            if node.tag == tag and node.parent is not None:
+        node = self._open
+        while node.parent is not None:
+            if node.tag == tag:
                 self._open = node.parent
                 return
+            node = node.parent
 
     def handle_data(self, data: str) -> None:
         self._open.children.append(data)
+
+    def updatepos(self, i: int, j: int) -> int:
+        """Leave lines uncounted: no one asks on which an element stands."""
+        return j
 
 
 def read_page(path: Path) -> Node:
     """Parse the HTML file at `path`; the result's children are its top elements."""
     builder = _Builder()
-    builder.feed(path.read_text(encoding="utf-8"))
-    builder.close()
+    with uncollected():
+        builder.feed(path.read_text(encoding="utf-8"))
+        builder.close()
     return builder.root
