@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,7 +40,8 @@ def write(path: Path, rows: Iterable[ShardRow], clock: provenance.JobClock) -> N
 
     def record(row: ShardRow) -> dict:
         moments = row.moments
-        return asdict(row.measurement) | {
+        # A measurement holds plain values, of which `asdict` would make deep copies.
+        return vars(row.measurement) | {
             "run": row.run,
             "run_rows": moments.count if moments else None,
             "run_mean": moments.mean if moments else None,
