@@ -36,6 +36,19 @@ def test_every_run_steps_as_it_does_alone_in_torch(name, reference):
         torch.testing.assert_close(together["query"][run], alone.detach(), rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_gradient_may_lie_in_memory_in_any_order(name):
+    def stepped(order):
+        together = {"query": start()[None].clone()}
+        gradient = torch.arange(12, dtype=torch.float64).reshape(1, 3, 4)
+        optimizer = OPTIMIZERS[name](together, {"query": torch.tensor([0.1])})
+        optimizer.step({"query": order(gradient)})
+        return together["query"]
+
+    transposed = stepped(lambda gradient: gradient.mT.contiguous().mT)
+    assert torch.equal(transposed, stepped(torch.clone))
+
+
 def factor(parameter, rule, variant="root", optimizer="adam", d_k=256, d_model=128):
     return rate_factor(
         parameter,
