@@ -86,7 +86,7 @@ def _rows(cell: plan.Cell, labels: Measurement, records: Iterable) -> Iterator[S
         row = replace(labels, quantity=record.quantity, step=record.step)
         if len(cell.sweep.rates) == 1:
             yield from _by_seed(cell, row, record.values[0])
-        elif record.quantity == "loss" and record.step == last:
+        elif record.step == last:
             for rate, losses in zip(cell.sweep.rates, record.values, strict=True):
                 yield from _by_seed(cell, replace(row, cell=f"{cell.name}, rate={rate:g}"), losses)
             best = np.log2(cell.sweep.rates)[record.values.argmin(axis=0)]

@@ -13,8 +13,9 @@ from attention_scaling.backends import Draws
 from attention_scaling.errors import UserError
 from attention_scaling.remedies import remedy
 from attention_scaling.sampling.streams import block_seed
+from attention_scaling.training.batches import batches
 from attention_scaling.training.heads import Parameters
-from attention_scaling.training.optimizers import OPTIMIZERS
+from attention_scaling.training.optimizers import OPTIMIZERS, Rates
 from attention_scaling.training.parametrisation import rate_factor
 from attention_scaling.training.plan import Cell
 from attention_scaling.training.recall import Recall
@@ -28,7 +29,10 @@ STREAMS = "training"
 
 @dataclass(frozen=True)
 class Record:
-    """A quantity after `step` steps, as a NumPy array of shape (rates, seeds)."""
+    """A quantity after `step` steps, as a NumPy array of shape (rates, seeds).
+
+    Runs at several rates compare their losses, and nothing else of them is recorded.
+    """
 
     step: int
     quantity: str
@@ -76,10 +80,12 @@ def train(
     drawn = task.fixed(streams(f"embedding {cell.d_model}"))
     fixed = {name: runs(value) for name, value in drawn.items()}
     evaluation = tuple(map(runs, task.batch(streams("evaluation"), evaluation=True)))
-    batches = streams("batches")
+    # Remedy, width and rate have no part in what is drawn.
+    key = (cell.sweep.task, getattr(settings, cell.sweep.task), seed, cell.seeds)
+    training = batches(key, task.batch, lambda: streams("batches"))
     optimizer = OPTIMIZERS[cell.sweep.optimizer](
         {name: value.detach() for name, value in parameters.items()},
-        _rates(settings, cell, parameters, device, dtype),
+        _rates(settings, cell, parameters),
     )
 
     def gradients(losses: torch.Tensor) -> Parameters:
@@ -89,37 +95,38 @@ def train(
 
     for step in range(cell.sweep.record_at[-1] + 1):
         if step in cell.sweep.record_at:
-            outcome = task(parameters, fixed, evaluation)
-            if not bool(outcome.losses.isfinite().all()):
+            if n_rates > 1:
+                with torch.no_grad():
+                    found = {"loss": task.losses(parameters, fixed, evaluation)}
+            else:
+                outcome = task(parameters, fixed, evaluation)
+                found = record(outcome, gradients(outcome.losses))
+            if not bool(found["loss"].isfinite().all()):
                 raise UserError(
                     f"training.sweeps.{cell.name}: {cell.variant} at d_k = {cell.d_k}: the loss is not finite "
                     f"after {step} steps: allowed are rates at which training does not diverge"
                 )
-            for quantity, values in record(outcome, gradients(outcome.losses)).items():
+            for quantity, values in found.items():
                 yield Record(step, quantity, values.double().cpu().numpy().reshape(n_rates, -1))
         if step < cell.sweep.record_at[-1]:
-            batch = tuple(map(runs, task.batch(batches)))
-            optimizer.step(gradients(task(parameters, fixed, batch).losses))
+            batch = tuple(map(runs, next(training)))
+            optimizer.step(gradients(task.losses(parameters, fixed, batch)))
             advance(1)
 
 
-def _rates(
-    settings: TrainingSettings, cell: Cell, parameters: Parameters, device: str, dtype: torch.dtype
-) -> dict[str, torch.Tensor]:
+def _rates(settings: TrainingSettings, cell: Cell, parameters: Parameters) -> Rates:
     """The learning rates of every parameter, one a run."""
     rates = torch.tensor(cell.sweep.rates, dtype=torch.float64).repeat_interleave(len(cell.seeds))
     return {
-        name: (
-            rates
-            * rate_factor(
-                name,
-                cell.sweep.rate_rule,
-                variant=cell.variant,
-                optimizer=cell.sweep.optimizer,
-                d_k=cell.d_k,
-                d_model=cell.d_model,
-                base_width=settings.base_width,
-            )
-        ).to(device, dtype)
+        name: rates
+        * rate_factor(
+            name,
+            cell.sweep.rate_rule,
+            variant=cell.variant,
+            optimizer=cell.sweep.optimizer,
+            d_k=cell.d_k,
+            d_model=cell.d_model,
+            base_width=settings.base_width,
+        )
         for name in parameters
     }

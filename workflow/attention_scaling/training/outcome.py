@@ -28,3 +28,9 @@ class Outcome:
     def of_right_key(self, values: torch.Tensor) -> torch.Tensor:
         """The entries of scores or weights that belong to each row's own key, of shape (runs, rows)."""
         return values.gather(-1, self.right[..., None])[..., 0]
+
+
+@torch.no_grad()
+def cosines(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    """The cosine of every query and the key at its place; `torch.cosine_similarity` scales all vectors first."""
+    return torch.linalg.vecdot(queries, keys) / (queries.norm(dim=-1) * keys.norm(dim=-1))

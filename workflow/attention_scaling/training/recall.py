@@ -20,8 +20,8 @@ import torch
 
 from attention_scaling.backends import Backend, Draws
 from attention_scaling.remedies import Remedy
-from attention_scaling.training.heads import Parameters, attend, initial_head, project
-from attention_scaling.training.outcome import Outcome
+from attention_scaling.training.heads import Attention, Parameters, attend, initial_head, project
+from attention_scaling.training.outcome import Outcome, cosines
 from attention_scaling.training.settings import RecallSettings
 
 LAYERS = ("first", "second")
@@ -38,6 +38,7 @@ class Recall:
         self._remedy = remedy
         self._d_model = d_model
         self._d_k = d_k
+        self._asked = slice(2 * settings.pairs, None)
         self.n_keys = 3 * settings.pairs
 
     def initial(self, backend: Backend, draws: Sequence[Draws]) -> Parameters:
@@ -88,41 +89,55 @@ class Recall:
         second = (uniform(pairs) * vocabulary).long()
         return first, second, uniform(pairs).argsort(-1)
 
+    def losses(
+        self, parameters: Parameters, fixed: Parameters, batch: tuple[torch.Tensor, ...]
+    ) -> torch.Tensor:
+        """The losses of all runs: what a step of training needs."""
+        _, logits = self._layers(parameters, fixed, batch)
+        return _losses(logits, _wanted(batch))
+
     def __call__(
         self, parameters: Parameters, fixed: Parameters, batch: tuple[torch.Tensor, ...]
     ) -> Outcome:
         """Losses and rows of all runs."""
-        first, second, order = batch
-        stream = self._embed(fixed, first, second, order)
-        runs, sequences, positions, _ = stream.shape
-        hidden = torch.ones(positions, positions, dtype=torch.bool, device=stream.device).triu(1)
-        for layer in LAYERS:
-            own = _of_layer(parameters, layer)
-            value = own.pop("value")
-            inputs = _unit(stream)
-            head = attend(self._remedy, own, inputs, inputs, hidden)
-            stream = stream + head.weights @ project(inputs, value)
-        asked = slice(2 * self._settings.pairs, None)
-        logits = _unit(stream)[:, :, asked] @ fixed["second_tokens"][:, None].mT
-        logits = logits.flatten(1, 2) / math.sqrt(self._d_model)
-        wanted = second.gather(-1, order).flatten(1)
-        losses = torch.nn.functional.cross_entropy(logits.mT, wanted, reduction="none")
+        head, logits = self._layers(parameters, fixed, batch)
+        wanted, order = _wanted(batch), batch[2]
         right = 2 * order + 1
-        own_keys = head.keys.gather(
-            2, right[..., None].expand(runs, sequences, -1, head.keys.shape[-1])
-        )
-        alignment = torch.cosine_similarity(head.queries[:, :, asked], own_keys, dim=-1)
-        visible = ~hidden[asked].expand(runs, sequences, -1, -1)
+        own_keys = head.keys.gather(2, right[..., None].expand(-1, -1, -1, head.keys.shape[-1]))
+        alignment = cosines(head.queries, own_keys)
+        visible = ~self._hidden(order.device)[self._asked].expand_as(head.scores)
         return Outcome(
-            losses=losses.mean(-1),
+            losses=_losses(logits, wanted),
             accuracy=(logits.argmax(-1) == wanted).to(logits.dtype).mean(-1),
-            scores=head.scores[:, :, asked].flatten(1, 2),
-            weights=head.weights[:, :, asked].flatten(1, 2),
+            scores=head.scores.flatten(1, 2),
+            weights=head.weights.flatten(1, 2),
             visible=visible.flatten(1, 2),
             right=right.flatten(1),
             alignment=alignment.flatten(1),
             bound=head.bound,
         )
+
+    def _layers(
+        self, parameters: Parameters, fixed: Parameters, batch: tuple[torch.Tensor, ...]
+    ) -> tuple[Attention, torch.Tensor]:
+        """The second layer's heads, and the logits of the next tokens, (runs, questions, vocabulary).
+
+        Behind the second layer nothing reads rows but those of the tokens to be answered, so it has no others.
+        """
+        stream = self._embed(fixed, *batch)
+        hidden = self._hidden(stream.device)
+        for layer, rows in zip(LAYERS, (slice(None), self._asked), strict=True):
+            own = _of_layer(parameters, layer)
+            value = own.pop("value")
+            inputs = _unit(stream)
+            head = attend(self._remedy, own, inputs[:, :, rows], inputs, hidden[rows])
+            stream = stream[:, :, rows] + head.weights @ project(inputs, value)
+        answers = _unit(stream).flatten(1, 2)
+        return head, answers @ fixed["second_tokens"].mT / math.sqrt(self._d_model)
+
+    def _hidden(self, device: torch.device) -> torch.Tensor:
+        """Which keys a row does not see, (T, T): those that come later."""
+        return torch.ones(self.n_keys, self.n_keys, dtype=torch.bool, device=device).triu(1)
 
     def _embed(
         self, fixed: Parameters, first: torch.Tensor, second: torch.Tensor, order: torch.Tensor
@@ -135,6 +150,16 @@ class Recall:
         again = fixed["first_tokens"][runs, first.gather(-1, order)]
         tokens = torch.cat((pairs, again), dim=2)
         return (tokens + fixed["positions"][:, None]) / math.sqrt(2)
+
+
+def _wanted(batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """The next tokens that are asked for, (runs, questions)."""
+    _, second, order = batch
+    return second.gather(-1, order).flatten(1)
+
+
+def _losses(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.cross_entropy(logits.mT, wanted, reduction="none").mean(-1)
 
 
 def _of_layer(parameters: Parameters, layer: str) -> Parameters:

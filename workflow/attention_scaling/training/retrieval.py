@@ -16,8 +16,8 @@ import torch
 
 from attention_scaling.backends import Backend, Draws
 from attention_scaling.remedies import Remedy
-from attention_scaling.training.heads import Parameters, attend, initial_head
-from attention_scaling.training.outcome import Outcome
+from attention_scaling.training.heads import Attention, Parameters, attend, initial_head, project
+from attention_scaling.training.outcome import Outcome, cosines
 from attention_scaling.training.settings import RetrievalSettings
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -64,24 +64,37 @@ class Retrieval:
         seen = (items + settings.noise * noise) / math.sqrt(1 + settings.noise**2)
         return seen, items
 
+    def losses(
+        self, parameters: Parameters, fixed: Parameters, batch: tuple[torch.Tensor, ...]
+    ) -> torch.Tensor:
+        """The losses of all runs: what a step of training needs."""
+        return self._losses(self._head(parameters, fixed, batch))
+
     def __call__(
         self, parameters: Parameters, fixed: Parameters, batch: tuple[torch.Tensor, ...]
     ) -> Outcome:
         """Losses and rows of all runs."""
-        embedding = fixed["embedding"][:, None]
-        head = attend(self._remedy, parameters, *(items @ embedding for items in batch))
+        head = self._head(parameters, fixed, batch)
         scores, weights = head.scores.flatten(1, 2), head.weights.flatten(1, 2)
         positions = torch.arange(self.n_keys, device=scores.device)
         right = positions.repeat(scores.shape[1] // self.n_keys).expand(scores.shape[:2])
-        own = torch.eye(self.n_keys, dtype=scores.dtype, device=scores.device)
-        errors = (head.weights - own).square().sum(-1)
         return Outcome(
-            losses=errors.mean((1, 2)),
+            losses=self._losses(head),
             accuracy=(weights.argmax(-1) == right).to(scores.dtype).mean(-1),
             scores=scores,
             weights=weights,
             visible=torch.ones((), dtype=torch.bool, device=scores.device).expand(scores.shape),
             right=right,
-            alignment=torch.cosine_similarity(head.queries, head.keys, dim=-1).flatten(1),
+            alignment=cosines(head.queries, head.keys).flatten(1),
             bound=head.bound,
         )
+
+    def _head(
+        self, parameters: Parameters, fixed: Parameters, batch: tuple[torch.Tensor, ...]
+    ) -> Attention:
+        inputs = (project(items, fixed["embedding"]) for items in batch)
+        return attend(self._remedy, parameters, *inputs)
+
+    def _losses(self, head: Attention) -> torch.Tensor:
+        own = torch.eye(self.n_keys, dtype=head.weights.dtype, device=head.weights.device)
+        return (head.weights - own).square().sum(-1).mean((1, 2))
