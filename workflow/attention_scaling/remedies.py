@@ -115,7 +115,8 @@ class Normalised(Remedy):
     def scores(self, queries: Array, keys: Array, parameters: Parameters) -> Array:
         """Cosines times the gain and the multiplier."""
         gain = parameters["gain"] * self.multiplier(queries.shape[-1])
-        return (_direction(queries) * gain) @ _direction(keys).mT
+        # There are fewer scores to divide than numbers in the vectors.
+        return (queries @ keys.mT) * (gain / (_length(queries) * _length(keys).mT))
 
     def pullback(
         self, queries: Array, keys: Array, parameters: Parameters, d_scores: Array

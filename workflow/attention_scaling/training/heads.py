@@ -10,6 +10,7 @@ import torch
 
 from attention_scaling.backends import Backend, Draws
 from attention_scaling.remedies import Remedy
+from attention_scaling.training.scores import scores_of
 
 Parameters = dict[str, torch.Tensor]
 
@@ -61,7 +62,7 @@ def attend(
     queries = project(query_inputs, parameters["query"])
     keys = project(key_inputs, parameters["key"])
     own = {name: value for name, value in parameters.items() if name not in ("query", "key")}
-    scores = remedy.scores(queries, keys, own)
+    scores = scores_of(remedy, queries, keys, own)
     seen = scores if hidden is None else scores.masked_fill(hidden, -math.inf)
     weights = torch.softmax(seen, dim=-1)
     return Attention(
