@@ -36,7 +36,7 @@ class Cell:
         """
         per_step = self.d_k * self.d_model
         if self.variant == "additive":
-            per_step *= 12
+            per_step *= 4
         if self.sweep.dtype == "float64":
             per_step *= 2
         calls = 3 if self.sweep.task == "recall" else 1
