@@ -37,14 +37,13 @@ def run(config: Config, name: str, backend: str, device: str, shard: Shard, outp
     """
     part = f"{backend}-{device} {shard.index} of {shard.count}"
     clock = _clock(name, part, backend, device)
-    settings = config.experiment(name)
     try:
         loaded = backends.load(backend, device)
     except backends.UnavailableError as reason:
         rows = [_unavailable(name, backend, device, str(reason))] if shard.index == 0 else []
         shards.write(output, rows, clock)
         return
-    shards.write(output, _rows(config, name, settings, loaded, shard), clock)
+    shards.write(output, _rows(config, name, loaded, shard), clock)
 
 
 def _clock(name: str, part: str, backend: str, device: str) -> JobClock:
@@ -53,8 +52,9 @@ def _clock(name: str, part: str, backend: str, device: str) -> JobClock:
 
 
 def _rows(
-    config: Config, name: str, settings: object, backend: backends.Backend, shard: Shard
+    config: Config, name: str, backend: backends.Backend, shard: Shard
 ) -> Iterator[ShardRow]:
+    settings = config.experiment(name)
     module = experiments.get(name).module()
     if shard.index == 0 and hasattr(module, "measure"):
         yield from map(ShardRow, module.measure(settings, backend))
