@@ -1,4 +1,4 @@
-"""`python -m attention_scaling STAGE ...`: one BLAS thread a process, no pandas in jobs, then the command line."""
+"""`python -m attention_scaling STAGE ...`: one BLAS thread a process, then the command line."""
 
 import os
 import sys
@@ -17,11 +17,12 @@ for variable in (
 class NoPandas:
     """A finder of modules that finds no pandas.
 
-    pyarrow would import pandas to ask it whether a list is a Series, and that costs many jobs more than their work.
+    pyarrow would import pandas to ask it whether a list is a Series, which costs many jobs more than their work.
     """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Refuse pandas, leave the rest to the other finders."""
         if name == "pandas":
             raise ModuleNotFoundError("jobs do without pandas", name=name)
 

@@ -51,9 +51,7 @@ def _clock(name: str, part: str, backend: str, device: str) -> JobClock:
     return JobClock(name, part, backend, device, code)
 
 
-def _rows(
-    config: Config, name: str, backend: backends.Backend, shard: Shard
-) -> Iterator[ShardRow]:
+def _rows(config: Config, name: str, backend: backends.Backend, shard: Shard) -> Iterator[ShardRow]:
     settings = config.experiment(name)
     module = experiments.get(name).module()
     if shard.index == 0 and hasattr(module, "measure"):
