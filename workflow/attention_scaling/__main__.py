@@ -13,24 +13,11 @@ for variable in (
 ):
     os.environ[variable] = "1"
 
-
-class NoPandas:
-    """A finder of modules that finds no pandas.
-
-    pyarrow would import pandas to ask it whether a list is a Series, which costs many jobs more than their work.
-    """
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Refuse pandas, leave the rest to the other finders."""
-        if name == "pandas":
-            raise ModuleNotFoundError("jobs do without pandas", name=name)
-
-
-if sys.argv[1:2] in (["run"], ["exact"]):
-    sys.meta_path.insert(0, NoPandas)
-
 from attention_scaling.cli import main  # noqa: E402
 
 if __name__ == "__main__":
+    if sys.argv[1:2] in (["run"], ["exact"]):
+        from attention_scaling.arrow_alone import leave_pandas_out
+
+        leave_pandas_out()
     sys.exit(main())
