@@ -1,6 +1,8 @@
-"""Scores under divisors d_k^p over widths: of independent keys, and of a key aligned with its query."""
+"""Scores, gradient and capacity under divisors d_k^p over widths, before keys align with queries and after."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,23 +13,43 @@ from attention_scaling.figures.wording import course
 
 EXPONENTS = 5
 
-BEFORE, AFTER = "score_size", "aligned_score_mean"
+
+@dataclass(frozen=True)
+class Panel:
+    """A quantity at one of the two times, with what the reader is told of it."""
+
+    quantity: str
+    after: bool
+    title: str
+    axis: str
+    logarithmic: bool = True
+
+    def rows(self, tables: Tables) -> pd.DataFrame:
+        """The rows of one number of keys: of the smallest correlation before, of the largest after."""
+        table = tables.rows("continuum", self.quantity)
+        rho = table["rho"].max() if self.after else table["rho"].min()
+        return table[(table["rho"] == rho) & (table["n_keys"] == table["n_keys"].min())]
 
 
-def _rows(tables: Tables, quantity: str) -> pd.DataFrame:
-    """The rows of one number of keys: of the smallest correlation before, of the largest after."""
-    table = tables.rows("continuum", quantity)
-    rho = table["rho"].min() if quantity == BEFORE else table["rho"].max()
-    return table[(table["rho"] == rho) & (table["n_keys"] == table["n_keys"].min())]
+BEFORE = Panel("score_size", False, "Before training: the score of a key", "typical score")
+AFTER = Panel("aligned_score_mean", True, "After it: the score of the aligned key", "mean score")
+PANELS = (
+    BEFORE,
+    Panel(
+        "query_gradient", False, "Before training: the gradient at the query", "typical gradient"
+    ),
+    AFTER,
+    Panel("capacity", True, "After it: what the row lets through", "capacity, 0 to 1", False),
+)
 
 
 def drawable(tables: Tables) -> bool:
     """Whether a key was aligned, and both times are there to compare."""
-    return len(exact(_rows(tables, BEFORE))) > 0 and _rows(tables, AFTER)["rho"].max() > 0
+    return len(exact(BEFORE.rows(tables))) > 0 and AFTER.rows(tables)["rho"].max() > 0
 
 
 def _exponents(tables: Tables) -> list[str]:
-    return picked(sorted(words(_rows(tables, BEFORE), "variant")), EXPONENTS)
+    return picked(sorted(words(BEFORE.rows(tables), "variant")), EXPONENTS)
 
 
 def _exponent(variant: str) -> float:
@@ -35,52 +57,52 @@ def _exponent(variant: str) -> float:
 
 
 def draw(tables: Tables) -> Figure:
-    """A panel before training and one after it, a series for each exponent."""
+    """A panel for each quantity and time, a series for each exponent."""
     exponents = _exponents(tables)
     looks = style.series_looks([f"$p$ = {_exponent(variant):g}" for variant in exponents])
-    drawn, panels = style.figure(2, height=2.3, legend_rows=2, titles=True)
-    titles = {
-        BEFORE: "Before training: a key independent of the query",
-        AFTER: "After it: the key aligned with the query",
-    }
-    labels = {BEFORE: "typical score", AFTER: "mean score"}
-    for axes, (quantity, title) in zip(panels, titles.items(), strict=True):
-        table = _rows(tables, quantity)
-        axes.set_title(title)
+    drawn, panels = style.figure(len(PANELS), height=2.1, legend_rows=2, titles=True)
+    for axes, panel in zip(panels, PANELS, strict=True):
+        table = panel.rows(tables)
+        axes.set_title(panel.title)
         for variant, look in zip(exponents, looks, strict=True):
             rows = table[table["variant"] == variant]
             style.curve(axes, curve(rows), look)
             style.points(axes, sampled(rows), look)
-        style.decades(axes)
+        if panel.logarithmic:
+            style.decades(axes)
+        else:
+            axes.set_ylim(-0.04, 1.04)
         style.width_axis(axes, whole(table, "d_k"), label=axes is panels[-1])
-        axes.set_ylabel(labels[quantity])
-    style.legend(drawn, looks, sampled(_rows(tables, AFTER)), columns=4)
+        axes.set_ylabel(panel.axis)
+    style.legend(drawn, looks, sampled(AFTER.rows(tables)), columns=4)
     return drawn
 
 
 def alt_text(tables: Tables) -> str:
-    """How each panel runs over the widths for the exponents that the two times speak for."""
+    """How each panel runs over the widths for every exponent."""
 
-    def courses(quantity: str) -> str:
-        table = _rows(tables, quantity)
+    def courses(panel: Panel) -> str:
+        table = panel.rows(tables)
         return ", ".join(
             f"for p = {_exponent(variant):g} it "
             f"{course(list(curve(table[table['variant'] == variant])['value']))}"
             for variant in _exponents(tables)
         )
 
-    widths = whole(_rows(tables, BEFORE), "d_k")
+    widths = whole(BEFORE.rows(tables), "d_k")
+    described = " ".join(f"{panel.title.replace(':', ',')}: {courses(panel)}." for panel in PANELS)
     return (
-        f"Two panels over width {widths[0]} to {widths[-1]}, a line for each exponent p of the divisor. Typical "
-        f"score of an independent key: {courses(BEFORE)}. Mean score of the aligned key: {courses(AFTER)}."
+        f"Four panels over width {widths[0]} to {widths[-1]}, a line for each exponent p of the divisor. "
+        f"{described}"
     )
 
 
 def caption(tables: Tables) -> str:
     """What is drawn."""
     return (
-        "Scores divided by $d_k^p$. Above, keys are independent of the query, and the exact typical score is "
-        "$d_k^{1/2 - p}$: level for $p = 1/2$ alone. Below, one key is aligned with the query by $\\rho$ = "
-        f"{_rows(tables, AFTER)['rho'].max():g}, and its mean score is $\\rho\\, d_k^{{1 - p}}$: level for "
-        "$p = 1$ alone. Bars of two standard errors are smaller than the marks."
+        "Scores divided by $d_k^p$. Before training, keys are independent of the query: the exact typical score "
+        "is $d_k^{1/2 - p}$, and it and the gradient that reaches the query are level for $p = 1/2$ alone. After "
+        f"it, one key is aligned with the query by $\\rho$ = {AFTER.rows(tables)['rho'].max():g}: its mean score is "
+        "$\\rho\\, d_k^{1 - p}$, and every $p$ below 1 closes the row as the head widens, the smaller ones sooner. "
+        "Bars of two standard errors are smaller than the marks."
     )
