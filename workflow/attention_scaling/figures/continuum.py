@@ -48,6 +48,11 @@ def drawable(tables: Tables) -> bool:
     return len(exact(BEFORE.rows(tables))) > 0 and AFTER.rows(tables)["rho"].max() > 0
 
 
+def _panels(tables: Tables) -> list[Panel]:
+    """The panels that there is something to draw in: the gradient has no exact value."""
+    return [panel for panel in PANELS if len(curve(panel.rows(tables)))]
+
+
 def _exponents(tables: Tables) -> list[str]:
     return picked(sorted(words(BEFORE.rows(tables), "variant")), EXPONENTS)
 
@@ -60,8 +65,9 @@ def draw(tables: Tables) -> Figure:
     """A panel for each quantity and time, a series for each exponent."""
     exponents = _exponents(tables)
     looks = style.series_looks([f"$p$ = {_exponent(variant):g}" for variant in exponents])
-    drawn, panels = style.figure(len(PANELS), height=2.1, legend_rows=2, titles=True)
-    for axes, panel in zip(panels, PANELS, strict=True):
+    shown = _panels(tables)
+    drawn, panels = style.figure(len(shown), height=2.1, legend_rows=2, titles=True)
+    for axes, panel in zip(panels, shown, strict=True):
         table = panel.rows(tables)
         axes.set_title(panel.title)
         for variant, look in zip(exponents, looks, strict=True):
@@ -90,19 +96,22 @@ def alt_text(tables: Tables) -> str:
         )
 
     widths = whole(BEFORE.rows(tables), "d_k")
-    described = " ".join(f"{panel.title.replace(':', ',')}: {courses(panel)}." for panel in PANELS)
+    described = " ".join(
+        f"{panel.title.replace(':', ',')}: {courses(panel)}." for panel in _panels(tables)
+    )
     return (
-        f"Four panels over width {widths[0]} to {widths[-1]}, a line for each exponent p of the divisor. "
-        f"{described}"
+        f"{len(_panels(tables))} panels over width {widths[0]} to {widths[-1]}, a line for each exponent p of "
+        f"the divisor. {described}"
     )
 
 
 def caption(tables: Tables) -> str:
     """What is drawn."""
+    rho = AFTER.rows(tables)["rho"].max()
     return (
         "Scores divided by $d_k^p$. Before training, keys are independent of the query: the exact typical score "
         "is $d_k^{1/2 - p}$, and it and the gradient that reaches the query are level for $p = 1/2$ alone. After "
-        f"it, one key is aligned with the query by $\\rho$ = {AFTER.rows(tables)['rho'].max():g}: its mean score is "
-        "$\\rho\\, d_k^{1 - p}$, and every $p$ below 1 closes the row as the head widens, the smaller ones sooner. "
+        f"it, one key is aligned with the query by $\\rho$ = {rho:g}: its mean score "
+        "is $\\rho\\, d_k^{1 - p}$, and every $p$ below 1 closes the row as the head widens, the smaller ones sooner. "
         "Bars of two standard errors are smaller than the marks."
     )
