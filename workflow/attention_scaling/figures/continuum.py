@@ -112,6 +112,7 @@ def caption(tables: Tables) -> str:
         "Scores divided by $d_k^p$. Before training, keys are independent of the query: the exact typical score "
         "is $d_k^{1/2 - p}$, and it and the gradient that reaches the query are level for $p = 1/2$ alone. After "
         f"it, one key is aligned with the query by $\\rho$ = {rho:g}: its mean score "
-        "is $\\rho\\, d_k^{1 - p}$, and every $p$ below 1 closes the row as the head widens, the smaller ones sooner. "
+        "is $\\rho\\, d_k^{1 - p}$, and every $p$ below 1 closes the row as the head widens, the smaller ones "
+        "sooner. "
         "Bars of two standard errors are smaller than the marks."
     )
