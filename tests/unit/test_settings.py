@@ -65,6 +65,13 @@ def test_the_shipped_configs_are_valid(name):
         ("samples: 100", "samples: 100\n    smaples: 3", ["smaples", "unknown key", "samples"]),
         ("samples: 100", "samples: 100\n    samples: 3", ["samples", "twice"]),
         ("  correlation:", "  correlations:", ["experiments.correlations", "allowed are"]),
+        ("seed: 1", "seed: {{ seed }}", ["my.yaml:2:", "as a key", "quotes"]),
+        ("seed: 1", "seed: 2020-13-45", ["my.yaml:2:", "'2020-13-45' is no valid timestamp"]),
+        ("seed: 1", f"seed: {'9' * 5000}", ["my.yaml:2:", "no valid int"]),
+        ("seed: 1", "seed: !!bool maybe", ["my.yaml:2:", "'maybe' is no valid bool"]),
+        ("seed: 1", "seed: !!timestamp now", ["my.yaml:2:", "no valid timestamp"]),
+        (GOOD, "!!map [1, 2]", ["not valid YAML", "mapping"]),
+        (GOOD, "[" * 3000, ["not valid YAML", "nest"]),
         (GOOD, "", ["mapping"]),
         (GOOD, "seed: 1", ["experiments"]),
     ],
@@ -89,3 +96,18 @@ def test_counts_may_be_written_as_powers_of_ten(tmp_path):
     path = tmp_path / "my.yaml"
     path.write_text(GOOD.replace("samples: 100", "samples: 1e6"))
     assert check_config(path).experiment("correlation").samples == 10**6
+
+
+def test_settings_that_are_shared_by_a_merge_key_are_taken(tmp_path):
+    shared = "  correlation: &grid\n"
+    path = tmp_path / "my.yaml"
+    path.write_text(GOOD.replace("  correlation:\n", shared) + MERGED)
+    assert check_config(path).experiment("continuum").widths == [4, 16]
+    assert check_config(path).experiment("continuum").samples == 50
+
+
+MERGED = """
+  continuum:
+    <<: *grid
+    samples: 50
+"""

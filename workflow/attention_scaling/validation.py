@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,19 +24,39 @@ class StrictModel(BaseModel):
 _SAFE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _UniqueKeyLoader(_SAFE_LOADER):
-    """YAML without the silent loss of a key that stands twice in a mapping."""
+class _CarefulLoader(_SAFE_LOADER):
+    """YAML without the silent loss of a key that stands twice in a mapping; its mistakes are all YAMLErrors."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict:
         seen = set()
-        for key_node, _ in node.value:
+        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if key_node.tag == MERGE:  # <<: keys that a mapping names itself take precedence
+                continue
             key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", key_node.start_mark
+            if not isinstance(key, Hashable):
+                raise _mistake(
+                    "a list or a mapping as a key; a value that begins with { or [ is put in quotes",
+                    key_node,
                 )
+            if key in seen:
+                raise _mistake(f"the key {key!r} stands twice", key_node)
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError) as error:
+            # So PyYAML answers 2020-13-45, which looks like a date, and what a tag such as !!int does not fit.
+            kind = node.tag.rpartition(":")[2]
+            raise _mistake(f"{str(node.value)[:40]!r} is no valid {kind}", node) from error
+
+
+MERGE = "tag:yaml.org,2002:merge"
+
+
+def _mistake(problem: str, node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
 def load_yaml(path: Path) -> Any:
@@ -48,7 +69,9 @@ def load_yaml(path: Path) -> Any:
         raise UserError(f"{path}: cannot be read ({error})") from error
     try:
         # The loader is a SafeLoader: it builds plain data and nothing else.
-        return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506
+        return yaml.load(text, Loader=_CarefulLoader)  # noqa: S506
+    except RecursionError:
+        raise UserError(f"{path}: not valid YAML: nested too deeply") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
