@@ -1,10 +1,13 @@
 """A configuration that cannot be run is refused in one line that names file, key and what is allowed."""
 
 from pathlib import Path
+from typing import get_origin
 
 import pytest
+from pydantic import AfterValidator
 
 from attention_scaling.errors import UserError
+from attention_scaling.experiments import REGISTRY
 from attention_scaling.settings import check_config
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +62,10 @@ def test_the_shipped_configs_are_valid(name):
         ("[4, 16]", "many", ["widths", "list"]),
         ("[0.5]", "[1.5]", ["correlations.0", "less than or equal to 1", "1.5"]),
         ("[0.5]", "[.nan]", ["correlations.0", "finite"]),
+        ("samples: 100", "samples: yes", ["correlation.samples", "True"]),
+        ("[4, 16]", "[on, 16]", ["correlation.widths", "True"]),
+        ("seed: 1", "seed: true", ["seed", "True"]),
+        ("[numpy]", "[numpy, numpy]", ["backends", "twice"]),
         ("[numpy]", "[jax]", ["backends.0", "'numpy' or 'torch'", "jax"]),
         ("[numpy]", "[numpy", ["not valid YAML"]),
         ("samples: 100", "samples: 0", ["samples", "greater than 0"]),
@@ -111,3 +118,11 @@ MERGED = """
     <<: *grid
     samples: 50
 """
+
+
+@pytest.mark.parametrize("experiment", REGISTRY)
+def test_no_list_names_a_cell_twice(experiment):
+    """What is named twice would be drawn twice, from the same stream, and count as twice the samples."""
+    for name, field in REGISTRY[experiment].module().Settings.model_fields.items():
+        if get_origin(field.annotation) is list and (experiment, name) != ("reconstruction", "row"):
+            assert any(isinstance(part, AfterValidator) for part in field.metadata), name

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PositiveInt
+from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt
 
 from attention_scaling import experiments
 from attention_scaling.backends import NAMES
 from attention_scaling.errors import UserError
+from attention_scaling.experiments.fields import unique
 from attention_scaling.validation import StrictModel, load_yaml, validate
 
 
@@ -24,6 +25,7 @@ class Study(StrictModel):
     backends: Annotated[
         list[Literal[NAMES]],
         Field(min_length=1, description="Array libraries that run each experiment."),
+        AfterValidator(unique),
     ] = ["numpy", "torch"]
     devices: Annotated[
         list[Literal["cpu", "cuda", "auto"]],

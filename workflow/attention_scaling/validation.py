@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from attention_scaling.errors import UserError
 
@@ -18,6 +18,18 @@ class StrictModel(BaseModel):
     """A block of a YAML file: unknown keys are refused, values never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, field: ValidationInfo) -> Any:
+        """`value`, which would pass for the number 1 where YAML has read a yes or an on as true."""
+        if cls.model_fields[field.field_name].annotation is not bool:
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, bool):
+                    raise ValueError(
+                        f"must not be {item}, as which YAML also reads yes, no, on, off"
+                    )
+        return value
 
 
 # libyaml's where PyYAML was built with it: it reads ten times as fast.
@@ -95,7 +107,7 @@ def validate(model: type[Model], data: Any, where: str) -> Model:
         given = first.get("input")
         shown = f" (given: {given!r})" if isinstance(given, str | int | float | list) else ""
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        message = first["msg"]
+        message = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
             allowed = ", ".join(model.model_fields)
             message = f"unknown key; allowed here are {allowed}"

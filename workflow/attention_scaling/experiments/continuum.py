@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from attention_scaling.backends import Array, Backend, Draws
 from attention_scaling.experiments.fields import Correlations, KeyCounts, SampleSize, Widths
@@ -43,12 +43,19 @@ QUANTITIES = {
 }
 
 
+def _told_apart(exponents: list[float]) -> list[float]:
+    if len(set(map(label, exponents))) != len(exponents):
+        raise ValueError("two are the same to two decimals, by which rows are named")
+    return exponents
+
+
 class Settings(StrictModel):
     """Settings of the continuum of divisors."""
 
     exponents: Annotated[
         list[Annotated[float, Field(ge=0, le=1)]],
-        Field(min_length=1, description="Exponents p of the divisor d_k^p."),
+        Field(min_length=1, description="Exponents p of the divisor d_k^p, to two decimals."),
+        AfterValidator(_told_apart),
     ] = [0.0, 0.25, 0.5, 0.75, 1.0]
     correlations: Correlations = [0.0, 0.5]
     widths: Widths

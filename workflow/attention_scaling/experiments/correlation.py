@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from attention_scaling.backends import Array, Backend, Draws
 from attention_scaling.divisors import DIVISORS, divisor_value
@@ -27,6 +27,7 @@ from attention_scaling.experiments.fields import (
     KeyCounts,
     SampleSize,
     Widths,
+    unique,
 )
 from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.experiments.slopes import slopes
@@ -78,6 +79,7 @@ class Settings(StrictModel):
         Field(
             min_length=1, description="Whether one key of a row is aligned with its query, or all."
         ),
+        AfterValidator(unique),
     ] = ["one"]
     samples: SampleSize
     closing_key_counts: Annotated[
@@ -86,6 +88,7 @@ class Settings(StrictModel):
     distributions: Annotated[
         list[Literal[LIGHT_TAILED]],
         Field(min_length=1, description="Laws of the entries whose aligned score is measured too."),
+        AfterValidator(unique),
     ] = list(LIGHT_TAILED)
     law_widths: Annotated[Widths, Field(description="Widths at which it is.")] = [64]
     law_samples: Annotated[SampleSize, Field(description="Scores drawn for each law.")] = 10_000

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt
 from attention_scaling.divisors import DIVISORS
 
 
-def _unique(values: list) -> list:
+def unique(values: list) -> list:
+    """A list without repetitions, as a validator: what names cells twice would count their samples twice."""
     if len(set(values)) != len(values):
         raise ValueError("a value stands twice")
     return values
@@ -30,31 +31,31 @@ SampleSize = Annotated[PositiveInt, BeforeValidator(_whole)]
 Widths = Annotated[
     list[PositiveInt],
     Field(min_length=1, description="Widths d_k of query and key."),
-    AfterValidator(_unique),
+    AfterValidator(unique),
 ]
 
 KeyCounts = Annotated[
     list[PositiveInt],
     Field(min_length=1, description="Numbers of keys in a row."),
-    AfterValidator(_unique),
+    AfterValidator(unique),
 ]
 
 Correlations = Annotated[
     list[Annotated[float, Field(ge=-1, le=1)]],
     Field(min_length=1, description="Correlations rho between a key's entries and its query's."),
-    AfterValidator(_unique),
+    AfterValidator(unique),
 ]
 
 Divisors = Annotated[
     list[Literal[DIVISORS]],
     Field(min_length=1, description="What scores are divided by: nothing, sqrt(d_k), d_k."),
-    AfterValidator(_unique),
+    AfterValidator(unique),
 ]
 
 Dtypes = Annotated[
     list[Literal["float64", "float32", "bfloat16", "float16"]],
     Field(min_length=1, description="Dtypes of the scores' and the softmax's arithmetic."),
-    AfterValidator(_unique),
+    AfterValidator(unique),
 ]
 
 TargetError = Annotated[

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from pydantic import Field, PositiveInt
+from pydantic import AfterValidator, Field, PositiveInt
 
 from attention_scaling.attention import (
     attention_backward,
@@ -25,7 +25,7 @@ from attention_scaling.attention import (
 from attention_scaling.backends import Array, Backend, Draws
 from attention_scaling.divisors import DIVISORS, divisor_value
 from attention_scaling.experiments import score_gradients
-from attention_scaling.experiments.fields import KeyCounts, SampleSize, Widths
+from attention_scaling.experiments.fields import KeyCounts, SampleSize, Widths, unique
 from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.measurement import Measurement
 from attention_scaling.validation import StrictModel
@@ -58,6 +58,7 @@ class Settings(StrictModel):
     tiny_key_counts: Annotated[
         list[Annotated[int, Field(ge=2)]],
         Field(description="Numbers of keys in rows of tiny scores."),
+        AfterValidator(unique),
     ] = [32, 128, 512, 2048]
 
 

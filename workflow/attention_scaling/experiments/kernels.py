@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import AfterValidator, Field, PositiveInt
 
 from attention_scaling.backends import Array, Backend
-from attention_scaling.experiments.fields import SampleSize
+from attention_scaling.experiments.fields import SampleSize, unique
 from attention_scaling.experiments.versions import versions
 from attention_scaling.measurement import Measurement
 from attention_scaling.sampling.streams import block_seed
@@ -54,6 +54,7 @@ class Settings(StrictModel):
     dtypes: Annotated[
         list[Literal["float32", "bfloat16", "float16"]],
         Field(min_length=1, description="Dtypes of the inputs; the reference is float64."),
+        AfterValidator(unique),
     ] = ["float32", "bfloat16", "float16"]
     positions: Annotated[PositiveInt, Field(description="Queries and keys of a head.")] = 128
     d_k: Annotated[PositiveInt, Field(description="Width of queries, keys and values.")] = 64

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import AfterValidator, Field, PositiveInt
 
 from attention_scaling.backends import Array, Backend
 from attention_scaling.divisors import divisor_value
-from attention_scaling.experiments.fields import SampleSize, Widths
+from attention_scaling.experiments.fields import SampleSize, Widths, unique
 from attention_scaling.measurement import Measurement
 from attention_scaling.sampling.rows import statistics
 from attention_scaling.sampling.scores import shared_keys
@@ -55,6 +55,7 @@ class Settings(StrictModel):
             min_length=1,
             description="Numbers of queries of a run; a run's first queries serve as a shorter run.",
         ),
+        AfterValidator(unique),
     ] = [200, 1000, 4000]
 
 

@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from attention_scaling.attention import naive_softmax, softmax
 from attention_scaling.backends import DTYPES, Array, Backend, Draws, UnavailableError
 from attention_scaling.divisors import DIVISORS, divided
-from attention_scaling.experiments.fields import Dtypes, KeyCounts, SampleSize, Widths
+from attention_scaling.experiments.fields import Dtypes, KeyCounts, SampleSize, Widths, unique
 from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.measurement import Measurement
 from attention_scaling.sampling import rows as softmax_rows
@@ -53,6 +53,7 @@ class Settings(StrictModel):
     scores: Annotated[
         list[Annotated[float, Field(gt=0)]],
         Field(description="Scores at which the naive softmax is tried, beside its cutoff."),
+        AfterValidator(unique),
     ] = [12.0]
     widths: Widths
     key_counts: KeyCounts

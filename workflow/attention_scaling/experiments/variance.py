@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import AfterValidator, Field, PositiveInt
 
 from attention_scaling.backends import Array, Backend, Draws
 from attention_scaling.divisors import DIVISORS, divisor_value
-from attention_scaling.experiments.fields import SampleSize, Widths
+from attention_scaling.experiments.fields import SampleSize, Widths, unique
 from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.fitting import power_law
 from attention_scaling.measurement import Measurement
@@ -46,11 +46,14 @@ class Settings(StrictModel):
     """Settings of the variance experiment."""
 
     widths: Widths
-    distributions: Annotated[list[Literal[tuple(LAWS)]], Field(min_length=1)] = list(LAWS)
+    distributions: Annotated[
+        list[Literal[tuple(LAWS)]], Field(min_length=1), AfterValidator(unique)
+    ] = list(LAWS)
     samples: SampleSize
     enumerated_widths: Annotated[
         list[Annotated[PositiveInt, Field(le=LARGEST_ENUMERATED)]],
         Field(description="Widths whose 2^d_k sign rows are walked through one by one."),
+        AfterValidator(unique),
     ] = []
 
 
