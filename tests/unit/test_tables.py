@@ -3,10 +3,11 @@
 import pandas as pd
 import pytest
 
-from attention_scaling import shards, tables
+from attention_scaling import parquet, shards, tables
 from attention_scaling.collect import collect
 from attention_scaling.errors import UserError
 from attention_scaling.measurement import Measurement
+from attention_scaling.moments import Moments
 from attention_scaling.provenance import JobClock
 from attention_scaling.settings import Config, Study
 
@@ -15,20 +16,29 @@ ROW = Measurement(
 )
 
 
-CLOCK = JobClock("correlation", "numpy-cpu 0 of 1", "numpy", "cpu", code="0" * 64)
+SETTINGS = {"correlations": [0.5], "widths": [4], "key_counts": [8], "samples": 100}
+
+
+def study(tmp_path, seed=1):
+    config_path = tmp_path / "config.yaml"
+    config_path.write_text("seed: 1")
+    return Config(config_path, Study(seed=seed), {"correlation": SETTINGS})
+
+
+def clock(tmp_path):
+    digest = study(tmp_path).digest("correlation")
+    return JobClock("correlation", "numpy-cpu 0 of 1", "numpy", "cpu", "c0de", digest)
 
 
 def write_rows(path, *rows):
-    shards.write(path, map(shards.ShardRow, rows), CLOCK)
+    shards.write(path, map(shards.ShardRow, rows), clock(path.parent))
     return path
 
 
-def collected(tmp_path, *rows):
-    config_path = tmp_path / "config.yaml"
-    config_path.write_text("seed: 1")
-    config = Config(config_path, Study(seed=1), {"correlation": {}})
+def collected(tmp_path, *rows, seed=1):
     output = tmp_path / "measurements.parquet"
-    collect(config, [write_rows(tmp_path / "shard.parquet", *rows)], output)
+    file = write_rows(tmp_path / "shard.parquet", *rows)
+    collect(study(tmp_path, seed), [file], output)
     return tables.read_measurements(output)
 
 
@@ -116,6 +126,29 @@ def test_a_failed_write_leaves_the_earlier_file(tmp_path):
 
     before = path.read_bytes()
     with pytest.raises(RuntimeError):
-        shards.write(path, rows_that_break(), CLOCK)
+        shards.write(path, rows_that_break(), clock(tmp_path))
     assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "config.yaml", path]
+
+
+def test_a_file_of_another_study_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"shard\.parquet: .*another seed"):
+        collected(tmp_path, ROW, seed=2)
+
+
+def test_files_that_hold_the_same_samples_are_refused(tmp_path):
+    """As shard 0 of 1 and shard 1 of 2 do: their samples would count twice."""
+    row = shards.ShardRow(changed(value=None), run=0, moments=Moments(100, 0.5, 1.0))
+    config, files = study(tmp_path), [tmp_path / "0-of-1.parquet", tmp_path / "1-of-2.parquet"]
+    for file in files:
+        shards.write(file, [row], clock(tmp_path))
+    with pytest.raises(UserError, match="correlation, numpy on cpu: .*same samples"):
+        collect(config, files, tmp_path / "measurements.parquet")
+    assert len(collect(config, files[:1], tmp_path / "measurements.parquet")) == 1
+
+
+@pytest.mark.parametrize("metadata", [{}, {b"job": b"{}"}, {b"job": b"not JSON"}])
+def test_a_file_that_does_not_say_what_it_is_of_is_refused(tmp_path, metadata):
+    parquet.write(tmp_path / "shard.parquet", [], shards.SHARD_SCHEMA, metadata)
+    with pytest.raises(UserError, match=r"shard\.parquet: does not say"):
+        shards.read(tmp_path / "shard.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,12 +21,18 @@ def collect(config: Config, files: Iterable[Path], output: Path) -> pd.DataFrame
 
     Rows are sorted by their labels, so the table does not depend on the order of the files. Beside it go
     `timings.parquet`, with what differs from run to run, and `provenance.json`, the facts about the study and all
-    its jobs.
+    its jobs. Raises `UserError` for a file of another study, and for files that hold the same samples.
     """
+    digest = functools.cache(config.digest)
     by_experiment: dict[str, list[shards.ShardRow]] = {}
     jobs = []
     for path in files:
         rows, facts = shards.read(path)
+        if facts.settings != digest(facts.experiment):
+            raise UserError(
+                f"{path}: was measured with another seed or other settings of {facts.experiment} than "
+                f"{config.path} has; delete it and run again"
+            )
         jobs.append((facts, Process.of(path)))
         by_experiment.setdefault(facts.experiment, []).extend(rows)
     measurements: list[Measurement] = []

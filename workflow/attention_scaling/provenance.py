@@ -55,6 +55,7 @@ class JobFacts:
     blas: list[str]
     threads: int
     code: str
+    settings: str
     seconds: float
     peak_bytes: int
 
@@ -68,6 +69,7 @@ class JobClock:
     backend: str
     device: str
     code: str
+    settings: str = ""
     started: float = field(default_factory=time.perf_counter)
 
     def facts(self) -> JobFacts:
@@ -87,6 +89,7 @@ class JobClock:
             blas=_blas(),
             threads=int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)),
             code=self.code,
+            settings=self.settings,
             seconds=time.perf_counter() - self.started,
             peak_bytes=_peak_bytes(),
         )
@@ -135,8 +138,11 @@ def encode(facts: JobFacts) -> bytes:
 
 
 def decode(data: bytes) -> JobFacts:
-    """The facts that `encode` wrote."""
-    return JobFacts(**json.loads(data))
+    """The facts that `encode` wrote; ValueError where this version's are others."""
+    try:
+        return JobFacts(**json.loads(data))
+    except TypeError as error:
+        raise ValueError("other facts than this version keeps") from error
 
 
 def write_study(

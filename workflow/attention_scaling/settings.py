@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -73,6 +75,11 @@ class Config:
         """The experiment's validated settings; imports the experiment's module alone."""
         model = experiments.get(name).module().Settings
         return validate(model, self.block(name), f"{self.path}: experiments.{name}")
+
+    def digest(self, name: str) -> str:
+        """What stands for all that an experiment's numbers depend on: the seed and its block of the file."""
+        text = json.dumps([self.study.seed, self.block(name)], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def devices(self, backend: str) -> list[str]:
         """The devices on which jobs of `backend` are started."""

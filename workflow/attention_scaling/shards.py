@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from attention_scaling import parquet, provenance
+from attention_scaling.errors import UserError
 from attention_scaling.measurement import Measurement
 from attention_scaling.moments import Moments, merge
 from attention_scaling.tables import MEASUREMENT_SCHEMA
@@ -56,7 +57,13 @@ def write(path: Path, rows: Iterable[ShardRow], clock: provenance.JobClock) -> N
 def read(path: Path) -> tuple[list[ShardRow], provenance.JobFacts]:
     """The rows of one job's file, and the facts about the job."""
     table = parquet.read(path, SHARD_SCHEMA)
-    return list(_rows(table)), provenance.decode(table.schema.metadata[_FACTS_KEY])
+    try:
+        facts = provenance.decode((table.schema.metadata or {})[_FACTS_KEY])
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"{path}: does not say, as this version's files do, which job it is of; delete it and run again"
+        ) from error
+    return list(_rows(table)), facts
 
 
 def _rows(table: pa.Table) -> Iterator[ShardRow]:
@@ -72,7 +79,8 @@ def _rows(table: pa.Table) -> Iterator[ShardRow]:
 def merged(rows: Iterable[ShardRow]) -> list[Measurement]:
     """All measurements, each statistic's runs merged in the order of their numbers.
 
-    The rows may come in any order and from any number of shards; the result is the same to the last bit.
+    The rows may come in any order and from any number of shards; the result is the same to the last bit. Raises
+    `UserError` where a run comes twice, as from shards of which two were counted otherwise.
     """
     whole: list[Measurement] = []
     runs: dict[Measurement, list[tuple[int, Moments]]] = {}
@@ -82,6 +90,12 @@ def merged(rows: Iterable[ShardRow]) -> list[Measurement]:
         else:
             runs.setdefault(row.measurement, []).append((row.run, row.moments))
     for labels, parts in runs.items():
+        numbers = [number for number, _ in parts]
+        if len(set(numbers)) != len(numbers):
+            raise UserError(
+                f"{labels.experiment}, {labels.backend} on {labels.device}: some files hold the same samples of "
+                f"{labels.quantity}: allowed is each of the shards 0/N to (N - 1)/N once"
+            )
         total = merge(_in_order(parts))
         # A single row has no spread to take a standard error from.
         stderr = total.stderr if total.count > 1 else None

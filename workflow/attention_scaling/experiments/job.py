@@ -25,7 +25,7 @@ FREED_BYTES = 1 << 25
 
 def run_exact(config: Config, name: str, output: Path) -> None:
     """Write the experiment's exact values: what needs no backend and no sampling."""
-    clock = _clock(name, "exact", "numpy", "cpu")
+    clock = _clock(config, name, "exact", "numpy", "cpu")
     keep_freed(FREED_BYTES)
     settings = config.experiment(name)
     shards.write(output, map(ShardRow, experiments.get(name).module().exact(settings)), clock)
@@ -36,7 +36,7 @@ def run(config: Config, name: str, backend: str, device: str, shard: Shard, outp
     shard its own blocks. On a machine without the device, one row with the reason.
     """
     part = f"{backend}-{device} {shard.index} of {shard.count}"
-    clock = _clock(name, part, backend, device)
+    clock = _clock(config, name, part, backend, device)
     try:
         loaded = backends.load(backend, device)
     except backends.UnavailableError as reason:
@@ -46,9 +46,9 @@ def run(config: Config, name: str, backend: str, device: str, shard: Shard, outp
     shards.write(output, _rows(config, name, loaded, shard), clock)
 
 
-def _clock(name: str, part: str, backend: str, device: str) -> JobClock:
+def _clock(config: Config, name: str, part: str, backend: str, device: str) -> JobClock:
     code = code_digest(experiments.get(name).module_name, __name__)
-    return JobClock(name, part, backend, device, code)
+    return JobClock(name, part, backend, device, code, config.digest(name))
 
 
 def _rows(config: Config, name: str, backend: backends.Backend, shard: Shard) -> Iterator[ShardRow]:
