@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -11,6 +12,7 @@ from attention_scaling import backends, experiments
 from attention_scaling.experiments import identities
 from attention_scaling.figures import REGISTRY as FIGURES
 from attention_scaling.ledger import coverage
+from attention_scaling.ledger.findings import EPSILON
 from attention_scaling.ledger.judging import judge, unexpected
 from attention_scaling.ledger.loading import load_lesson, load_lessons
 from attention_scaling.measurement import Measurement
@@ -103,6 +105,16 @@ def test_the_cells_asked_for_are_cells_of_the_full_study():
                 if wanted is not None and offered is not None and wanted not in offered:
                     outside.append(f"{claim.id}: {column} = {wanted}")
     assert outside == []
+
+
+def test_no_equality_leaves_a_tenth_to_rounding():
+    """Weights and shares are at most 1: what may be off by much of that cannot fail."""
+    for claim in claims():
+        if claim.value is not None and claim.comparison == "equals" and claim.measure:
+            settings = CONFIG.experiment(claim.measure.experiment)
+            dtypes = [claim.measure.where.dtype or getattr(settings, "dtypes", ["float64"])]
+            coarsest = max(EPSILON[dtype] for dtype in np.ravel(dtypes))
+            assert claim.roundings * coarsest < 0.1, claim.id
 
 
 def test_figures_and_pages_exist():
