@@ -57,6 +57,15 @@ def test_a_claim_is_read(tmp_path):
         ("line: 3", "line: 3\n    value: 0.5", ":5: claims.X1: needs exactly one of"),
         ("line: 3", "line: 3\n    single_run: true", ":5: claims.X1: single_run goes with"),
         ("line: 3", "line: 3\n    compare: between", ":5: claims.X1: needs exactly one of range"),
+        ("line: 3", "line: 3\n    rounded_to: tenths", ":5: claims.X1: 'tenths' is not a printed"),
+        ("line: 3", "line: 3\n    rounded_to: '0'", ":5: claims.X1: rounded_to: '0' is not a unit"),
+        ("line: 3", f"line: 3\n    value: {'9' * 400}/7", ":7: claims.X1.value: Input should be"),
+        ("line: 3", "line: 3\n    range: [1]", ":7: claims.X1.range.1: Field required"),
+        (
+            'printed: "0.50"',
+            "compare: between\n    range: [2, 1]",
+            ":5: claims.X1: range: [2.0, 1.0] ends before it begins",
+        ),
         ("line: 3", "line: [", ":"),
     ],
 )

@@ -37,6 +37,18 @@ def test_anything_else_is_refused(text):
         Printed.parse(text)
 
 
+@pytest.mark.parametrize("unit", ["0", "-0.1", "a tenth", "nan", "Infinity"])
+def test_what_is_no_unit_is_refused(unit):
+    with pytest.raises(ValueError, match="not a"):
+        Printed.parse("0.5", rounded_to=unit)
+
+
+@pytest.mark.parametrize("unit", ["1000", "1,000"])
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_what_is_not_finite_matches_nothing(value, unit):
+    assert not Printed.parse("163,000", rounded_to=unit).matches(value)
+
+
 @given(st.floats(-1e6, 1e6), st.integers(0, 6))
 def test_a_number_matches_its_own_print_and_no_neighbour(value, decimals):
     text = f"{value:.{decimals}f}"

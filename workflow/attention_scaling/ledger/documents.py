@@ -41,8 +41,8 @@ def read_document(path: Path, model: type[Model]) -> Model:
 def _locate(node: yaml.Node | None, location: Sequence[str | int]) -> tuple[int, list[str]]:
     """The line of the deepest part of `location` that the document has, and the path to it.
 
-    Pydantic also names parts that the document does not have: a missing key, and the alternative of a
-    union that it tried.
+    Pydantic also names parts that the document does not have: a missing key or item, and the alternative of
+    a union that it tried.
     """
     line = node.start_mark.line + 1 if node else 1
     keys: list[str] = []
@@ -52,7 +52,7 @@ def _locate(node: yaml.Node | None, location: Sequence[str | int]) -> tuple[int,
             if found:
                 line, node = found[0].start_mark.line + 1, found[1]
                 keys.append(str(part))
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+        elif isinstance(node, yaml.SequenceNode) and part in range(len(node.value)):
             node = node.value[part]
             line = node.start_mark.line + 1
             keys.append(_label(node, part))

@@ -41,13 +41,16 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Line = Annotated[int, Field(ge=1)]
 
+LAST_LINE = 1_000_000
+"""No text is longer: a slip of the finger in a range of lines must not fill the memory."""
+
 
 def _fraction(value: Any) -> Any:
     """A number written as a quotient of two integers, such as "1/6", as a float."""
     if isinstance(value, str) and "/" in value:
         try:
             return float(Fraction(value))
-        except (ValueError, ZeroDivisionError):
+        except (ValueError, ArithmeticError):
             return value
     return value
 
@@ -77,6 +80,8 @@ def _line_numbers(value: Any) -> Any:
         if dash and first.strip().isdecimal() and last.strip().isdecimal():
             if int(last) < int(first):
                 raise ValueError(f"the range {part!r} ends before it begins")
+            if int(last) > LAST_LINE:
+                raise ValueError(f"the range {part!r} goes beyond line {LAST_LINE}")
             lines += range(int(first), int(last) + 1)
         else:
             lines.append(part)
@@ -214,6 +219,8 @@ class Claim(_Judged):
         wanted = ["range"] if self.compare == "between" else ["printed", "value"]
         if len(given) != 1 or given[0] not in wanted:
             raise ValueError(f"needs exactly one of {' and '.join(wanted)}, has {given or 'none'}")
+        if self.range and self.range[0] > self.range[1]:
+            raise ValueError(f"range: {list(self.range)} ends before it begins")
         if self.single_run and (self.kind != "sampled" or self.compare == "between"):
             raise ValueError("single_run goes with kind: sampled and not with compare: between")
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,6 +14,13 @@ _SEPARATORS = re.compile(r"(?<=\d)[,\u00a0\u2009\u202f ](?=\d{3}(?!\d))")
 def plain(text: str) -> str:
     """`text` with thousands separators (comma, space, thin space) taken out and an ASCII minus."""
     return _SEPARATORS.sub("", text.strip().replace("\N{MINUS SIGN}", "-"))
+
+
+def _decimal(text: str) -> Decimal:
+    digits = plain(text)
+    if not _NUMBER.fullmatch(digits):
+        raise ValueError(f"{text!r} is not a printed number, such as 0.236 or 2,981")
+    return Decimal(digits)
 
 
 @dataclass(frozen=True)
@@ -28,13 +36,13 @@ class Printed:
 
         Without `rounded_to` the last digit printed counts. Raises `ValueError` for anything else.
         """
-        digits = plain(text)
-        if not _NUMBER.fullmatch(digits):
-            raise ValueError(f"{text!r} is not a printed number, such as 0.236 or 2,981")
-        number = Decimal(digits)
+        number = _decimal(text)
         if rounded_to is None:
             return cls(number, Decimal(1).scaleb(number.as_tuple().exponent))
-        return cls(number, Decimal(rounded_to))
+        last_place = _decimal(rounded_to)
+        if last_place <= 0:
+            raise ValueError(f"rounded_to: {rounded_to!r} is not a unit, such as 0.01 or 1000")
+        return cls(number, last_place)
 
     @property
     def value(self) -> float:
@@ -48,6 +56,8 @@ class Printed:
 
     def rounded(self, value: float) -> str:
         """`value` rounded to the same place, as text."""
+        if not math.isfinite(value):
+            return str(value)
         places = -self.last_place.as_tuple().exponent
         if self.last_place == Decimal(1).scaleb(-places) and places >= 0:
             # The same correctly rounded conversion that a format such as :.3f prints with.
