@@ -1,5 +1,7 @@
 """Experiments at small sizes: what they measure against exact values and, for the head, autograd."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from attention_scaling import backends, experiments, shards
 from attention_scaling.divisors import DIVISORS, divisor_value
 from attention_scaling.experiments import gradient, score_gradients
 from attention_scaling.experiments.monte_carlo import run_cell
+from attention_scaling.sampling.entries import LAWS
 from attention_scaling.sampling.streams import Shard
 from attention_scaling.tables import CELL, EXACT_METHODS
 
@@ -70,6 +73,32 @@ def test_the_slope_over_widths_needs_three_of_them_and_is_the_exact_one():
     assert set(slopes) == set(DIVISORS)
     for divisor, expected in {"none": 0.5, "root": 0.0, "width": -0.5}.items():
         assert abs(slopes[divisor].value - expected) < 5 * slopes[divisor].stderr
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("samples", [1, 2, 3])
+def test_a_few_samples_of_narrow_scores_have_no_error_and_weigh_on_no_slope(law, samples):
+    """Signs of width 1 are all of one size, and sparse ones are mostly 0."""
+    settings = {"widths": [1, 2, 3], "distributions": [law], "samples": samples}
+    _, rows = measured("variance", settings, backends.load("numpy"))
+    assert {row.d_k for row in rows if row.quantity == "score_size"} == {1, 2, 3}
+    assert all(math.isfinite(row.value) for row in rows)
+    assert all(row.stderr is None or math.isfinite(row.stderr) for row in rows)
+
+
+def test_widths_too_large_to_draw_are_a_reason_and_spoil_no_other():
+    settings = {"widths": [4, 2**25, 2**26], "distributions": ["signs"], "samples": 100}
+    _, rows = measured("variance", settings, backends.load("numpy"))
+    assert {row.d_k for row in rows if row.skipped} == {2**25, 2**26}
+    assert {row.d_k for row in rows if row.value is not None} == {4}
+
+
+def test_a_key_that_is_its_query_has_no_exact_means_but_is_measured():
+    settings = {"correlations": [-1.0, 1.0], "widths": [4], "key_counts": [2], "samples": 100}
+    settings, rows = measured("continuum", settings, backends.load("numpy"))
+    exact = list(experiments.get("continuum").module().exact(settings))
+    assert {row.quantity for row in exact} == {"score_size", "aligned_score_mean"}
+    assert {row.rho for row in rows if row.quantity == "top_weight"} == {-1.0, 1.0}
 
 
 NEED_THREE_WIDTHS = {"size_slope", "closing_rho_slope"}

@@ -61,6 +61,13 @@ def test_a_target_out_of_reach_stops_at_the_cap_and_says_so():
     assert "cap of 70000 rows" in row.note
 
 
+def test_a_target_that_a_single_row_cannot_have_is_a_note():
+    cell = replace(CELL, samples=1, target_stderr=0.1, target_quantity="score_mean")
+    (row,) = shards.merged(run(cell))
+    assert row.stderr is None
+    assert "cap of 1 rows" in row.note
+
+
 def test_a_dtype_that_numpy_lacks_is_a_row_with_a_reason():
     (row,) = run(replace(CELL, dtype="bfloat16"))
     assert "bfloat16" in row.measurement.skipped

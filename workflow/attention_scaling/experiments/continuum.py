@@ -22,7 +22,7 @@ from attention_scaling.experiments.monte_carlo import Cell, Statistic
 from attention_scaling.experiments.slopes import slopes
 from attention_scaling.measurement import Measurement
 from attention_scaling.sampling.scores import aligned_keys, numbers_per_row
-from attention_scaling.theory.softmax_means import means_over_queries
+from attention_scaling.theory.softmax_means import LARGEST_RHO, means_over_queries
 from attention_scaling.validation import StrictModel
 
 NAME = "continuum"
@@ -88,10 +88,11 @@ def exact(settings: Settings) -> Iterator[Measurement]:
                     )
                     mean = rho * d_k ** (1 - exponent)
                     rows += [row, replace(row, quantity="aligned_score_mean", value=mean)]
-                    rows += [
-                        replace(row, quantity=quantity, method="quadrature", value=value)
-                        for quantity, value in row_means_at(n_keys, d_k, exponent, rho).items()
-                    ]
+                    if abs(rho) <= LARGEST_RHO:
+                        rows += [
+                            replace(row, quantity=quantity, method="quadrature", value=value)
+                            for quantity, value in row_means_at(n_keys, d_k, exponent, rho).items()
+                        ]
     yield from rows
     # Where no key is aligned, its mean score is 0 and has no slope.
     yield from slopes((row for row in rows if row.value != 0), SLOPED)

@@ -203,7 +203,10 @@ def _planned_sizes(
             if statistic.quantity == cell.target_quantity
         )
         pilot.append(_on_host(next(of_target)))
-    needed_rows = PILOT_MARGIN * merge(pilot).variance / cell.target_stderr**2
+    drawn = merge(pilot)
+    if drawn.count < 2:
+        return sizes, f"stopped at the cap of {cell.samples} rows, which have no standard error"
+    needed_rows = PILOT_MARGIN * drawn.variance / cell.target_stderr**2
     needed = max(1, math.ceil(needed_rows / backend.block_rows))
     if needed <= len(sizes):
         return sizes[:needed], None

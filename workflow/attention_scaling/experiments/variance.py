@@ -136,16 +136,17 @@ def derive(settings: Settings, measurements: list[Measurement]) -> list[Measurem
     """Typical size and standard deviation from the moments, and the size's slope over the widths."""
     by_cell: dict[tuple, dict[str, Measurement]] = {}
     for row in measurements:
-        if row.method == "direct":
+        if row.method == "direct" and row.value is not None:
             key = (row.backend, row.device, row.dtype, row.distribution, row.divisor, row.d_k)
             by_cell.setdefault(key, {})[row.quantity] = row
     derived: list[Measurement] = []
     sizes: dict[tuple, list[Measurement]] = {}
     for key, row in by_cell.items():
         size = _root(row["score_square_mean"], "score_size", row["score_square_mean"].value)
-        variance = row["score_square_mean"].value - row["score_mean"].value ** 2
+        variance = max(0.0, row["score_square_mean"].value - row["score_mean"].value ** 2)
         derived += [size, _root(row["score_square_mean"], "score_std", variance)]
-        sizes.setdefault(key[:-1], []).append(size)
+        if size.stderr:  # a size that every sample has, as signs of width 1 do, weighs on no fit
+            sizes.setdefault(key[:-1], []).append(size)
     for rows in sizes.values():
         if len(rows) > 2:
             slope = power_law(
@@ -169,5 +170,6 @@ def derive(settings: Settings, measurements: list[Measurement]) -> list[Measurem
 def _root(square: Measurement, quantity: str, value: float) -> Measurement:
     """The root of a mean square; its standard error by the delta method, d sqrt(x) = dx / (2 sqrt(x))."""
     root = math.sqrt(value)
-    stderr = None if square.stderr is None else square.stderr / (2 * root)
+    # A root of 0 comes of a few scores that are all 0: it has no derivative there, and says nothing of its error.
+    stderr = None if square.stderr is None or not root else square.stderr / (2 * root)
     return replace(square, quantity=quantity, value=root, stderr=stderr)
