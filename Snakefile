@@ -8,6 +8,7 @@ Why attention divides its scores by the square root of d_k: experiments, tables,
 
 import sys
 from pathlib import Path
+from shlex import quote
 
 from snakemake.utils import min_version
 
@@ -16,7 +17,7 @@ min_version("9.0")
 # The code beside this file is what runs, whatever environment is active and wherever it was installed from.
 PACKAGES = Path(workflow.basedir, "workflow")
 sys.path.insert(0, str(PACKAGES))
-shell.prefix(f'export PYTHONPATH="{PACKAGES}"; ')
+shell.prefix(f"export PYTHONPATH={quote(str(PACKAGES))}; ")
 
 # One whole file says what to run: jobs read it themselves, so nothing may be merged into it on the way.
 if not workflow.overwrite_configfiles:

@@ -59,10 +59,17 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
+    if wrong := {*"{}:"} & {*str(ROOT)}:
+        print(
+            f"error: {ROOT}: Snakemake and PATH allow no {' or '.join(sorted(wrong))} in the project's path",
+            file=sys.stderr,
+        )
+        return 2
     os.chdir(ROOT)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     paths = [str(ROOT / "workflow"), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    os.environ.pop("SNAKEMAKE_PROFILE", None)  # the profile is what --profile names
 
     validate = [sys.executable, "-m", "attention_scaling", "validate", "--config", options.config]
     if status := subprocess.run(validate, stdout=subprocess.DEVNULL).returncode:
@@ -177,12 +184,25 @@ def follow(snakemake: subprocess.Popen[str], lock: int) -> int:
     for line in snakemake.stderr:
         if announced := slurm.ANNOUNCED.match(line):
             os.write(lock, f"{announced[1]}\n".encode())
-        if not CHATTER.match(line) and not FAILURE.match(line):
-            print(line, end="", flush=True)
-        for reason in slurm.reasons(line):
-            print(f"    SLURM: {reason}", flush=True)
+        try:
+            if not CHATTER.match(line) and not FAILURE.match(line):
+                print(line, end="", flush=True)
+            for reason in slurm.reasons(line):
+                print(f"    SLURM: {reason}", flush=True)
+        except BrokenPipeError:
+            say_no_more()
+            os.killpg(snakemake.pid, signal.SIGINT)
     return snakemake.wait()
 
 
+def say_no_more() -> None:
+    """Let what is printed go nowhere: the reader of the pipe, such as `head`, has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:
+        say_no_more()
+        sys.exit(141)

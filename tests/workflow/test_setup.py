@@ -246,6 +246,16 @@ def test_a_number_of_cores_that_is_none_is_one_line(fresh, cores):
     assert line == f"error: CORES: must be a number from 1 on, or all (given: {cores})"
 
 
+def test_a_path_in_which_snakemake_cannot_work_is_one_line(fresh):
+    folder = fresh.folder.rename(fresh.folder.with_name("{braces}"))
+    script = folder / "setup" / "workflow.py"
+    run = call(sys.executable, script, "--config", fresh.tiny, "--cores", "1", folder=folder)
+    assert run.returncode == 2
+    (line,) = run.stdout.splitlines()
+    assert line.startswith(f"error: {folder}: ")
+    assert line.endswith("allow no { or } in the project's path")
+
+
 @pytest.mark.parametrize("port", ["http", "65536"])
 def test_a_port_that_is_none_is_one_line(fresh, port):
     run = call(sys.executable, "setup/serve.py", port, folder=fresh.folder)

@@ -31,6 +31,20 @@ def test_a_finished_study_has_nothing_to_do_without_a_profile_either(finished):
     assert "Nothing to be done" in run.stdout
 
 
+def test_any_other_name_of_the_folder_will_do(fresh):
+    folder = fresh.folder.with_name('it\'s "a" $HOME `id`; & %s *')
+    project = type(fresh)(fresh.folder.rename(folder))
+    run = project.run("results/exact/variance.parquet")
+    assert run.returncode == 0, run.stdout
+    assert project.path("results/exact/variance.parquet").is_file()
+
+
+def test_a_profile_that_the_environment_names_is_not_the_runs(fresh):
+    fresh.environment["SNAKEMAKE_PROFILE"] = "one-of-another-project"
+    run = fresh.run("results/exact/variance.parquet")
+    assert run.returncode == 0, run.stdout
+
+
 def test_the_report_is_written(workspace):
     run = workspace.snakemake("--report", "report.html")
     assert run.returncode == 0, run.stdout
