@@ -148,18 +148,43 @@ def test_a_new_site_takes_the_place_of_the_old_one_whole(project: Path, standing
     assert sorted(path.name for path in standing.parent.glob("_site*")) == ["_site"]
 
 
+@pytest.mark.parametrize(
+    ("failure", "seen"),
+    [
+        (OSError(errno.EACCES, "refused", "_site.new"), UserError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
+    ids=["refused", "interrupted"],
+)
 def test_a_swap_that_fails_puts_the_old_site_back(
-    project: Path, standing: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path,
+    standing: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: BaseException,
+    seen: type[BaseException],
 ) -> None:
     rename = Path.rename
 
     def refuse(self: Path, target: Path) -> Path:
         if self.name == "_site.new":
-            raise OSError(errno.EACCES, "refused", str(self))
+            raise failure
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(UserError, match="site cannot be written: .*_site.new: refused"):
+    with pytest.raises(seen, match="site cannot be written: _site.new: refused|^$"):
+        render(project, standing, "pandoc")
+    assert_stands(standing)
+
+
+@pytest.mark.parametrize("empty_folder", [False, True], ids=["nothing there", "empty folder there"])
+def test_a_site_that_a_killed_swap_left_aside_stands_again_when_the_next_render_fails(
+    project: Path, standing: Path, empty_folder: bool
+) -> None:
+    standing.rename(standing.with_name("_site.old"))
+    if empty_folder:
+        standing.mkdir()
+    (project / "bad.qmd").write_text(FRONT_MATTER + "[there](nowhere.qmd)\n", encoding="utf-8")
+    with pytest.raises(UserError, match="dead link"):
         render(project, standing, "pandoc")
     assert_stands(standing)
 

@@ -1,6 +1,7 @@
 """Renders the website with Quarto or Pandoc, checks it, and puts it in the place of the old one."""
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def render(project: Path, output: Path, engine: str = "auto") -> RenderResult:
     """
     if engine not in ENGINES:
         raise UserError(f"unknown engine: {engine}: allowed are {', '.join(ENGINES)}")
+    _restore(output)
     loaded = load_project(project)
     fresh = output.with_name(f"{output.name}.new")
     try:
@@ -72,15 +74,27 @@ def _require_sound(project: Project, fresh: Path) -> None:
         raise UserError(f"site check failed: {problems[0]}{more}")
 
 
+def _aside(output: Path) -> Path:
+    """Where the old site is while the new one takes its place."""
+    return output.with_name(f"{output.name}.old")
+
+
+def _restore(output: Path) -> None:
+    """Put the old site back where the new one did not come into its place; a killed run leaves it aside."""
+    with suppress(OSError):  # whoever writes next says what is wrong
+        # For a job's output Snakemake makes an empty folder, which a rename replaces.
+        if not (output.exists() and any(output.iterdir())):
+            _aside(output).rename(output)
+
+
 def _replace(output: Path, fresh: Path) -> None:
-    old = output.with_name(f"{output.name}.old")
+    old = _aside(output)
     shutil.rmtree(old, ignore_errors=True)
     if output.exists():
         output.rename(old)
     try:
         fresh.rename(output)
-    except OSError:
-        if old.exists():
-            old.rename(output)
+    except BaseException:  # an interrupt too
+        _restore(output)
         raise
     shutil.rmtree(old, ignore_errors=True)
