@@ -1,12 +1,17 @@
 """Markdown of the generated parts shows text letter for letter."""
 
+import pandas as pd
 import pypandoc
 import pytest
 from bs4 import BeautifulSoup
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attention_scaling.ledger.judging import judge
+from attention_scaling.ledger.models import Lesson
+from attention_scaling.site.ledger_pages import ledger_parts
 from attention_scaling.site.markdown import code, escape, table
+from attention_scaling.tables import MEASUREMENT_SCHEMA
 
 
 def shown(markdown: str) -> str:
@@ -34,3 +39,16 @@ def test_a_table_keeps_its_cells():
     html = pypandoc.convert_text(text.replace("a|b", "ab"), "html", format="markdown")
     cells = [cell.get_text() for cell in BeautifulSoup(html, "html.parser").select("td")]
     assert cells == ["x", "1", "y|z", "2"]
+
+
+def test_a_claim_shows_its_words_as_they_are():
+    words = "See @fig-x, &lt;b&gt; of **two** | <i>or</i> $x^2$"
+    claim = {"id": "X", "line": 1, "says": words, "kind": "cited", "cited": words, "note": words}
+    lesson = Lesson.model_validate(
+        {"lesson": "l", "title": words, "file": "l.txt", "claims": [claim]}
+    )
+    measurements = pd.DataFrame(columns=MEASUREMENT_SCHEMA.names)
+    parts = ledger_parts([lesson], judge([lesson], measurements), measurements)
+    # In full: the section, the summary, the lesson's name, the note, the source.
+    assert shown(parts["claims"]).count(words) == 5
+    assert words in shown(parts["ledger"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import shlex
 from collections.abc import Sequence
@@ -271,12 +270,12 @@ def _claim(entry: _Entry, rows: _RowFinder) -> str:
 
 
 def _summary(entry: _Entry) -> str:
-    """The line of a claim that is always open, as HTML."""
+    """The line of a claim that is always open, as HTML, in which Pandoc reads text as Markdown."""
     claim, verdict = entry.claim, entry.outcome.partition(",")[0]
     return (
         f"<strong>{claim.id}</strong> "
         f'<span class="verdict verdict-{verdict}">{entry.outcome}</span> '
-        f"{html.escape(claim.says[:1].upper() + claim.says[1:])}"
+        f"{escape(claim.says[:1].upper() + claim.says[1:])}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|$~^@#'\"])|(-(?=-)|\.(?=\.\.))")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|$~^@#&'\"])|(-(?=-)|\.(?=\.\.))")
 
 
 def escape(text: str) -> str:
