@@ -43,6 +43,7 @@ WRONG = {
     "mask shape": ({"mask": np.ones((4, 4), dtype=bool)}, "mask: shape (4, 4)"),
     "mask axes": ({"mask": np.ones((1, 2, 4, 5), dtype=bool)}, "mask: shape (1, 2, 4, 5)"),
     "mask dtype": ({"mask": np.ones((4, 5), dtype=int)}, "mask: dtype"),
+    "scale beyond floats": ({"scale": 10**400}, "scale: 1000"),
     "infinite scale": ({"scale": float("inf")}, "scale: inf"),
     "scale by name": ({"scale": "root"}, "scale: 'root'"),
     "scale by flag": ({"scale": True}, "scale: True"),
@@ -155,3 +156,33 @@ def test_an_unknown_kernel_is_named():
     Q = torch.ones(4, 3)
     with pytest.raises(UserError, match="kernel 'fast': allowed are math, flash, efficient, cudnn"):
         torch_kernels.run_kernel("fast", Q, Q, Q, Q)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
+def test_a_softmax_of_no_positions_is_refused(backend, shape):
+    rows = backend.asarray(np.ones(shape))
+    for call in (
+        lambda: attention.softmax(rows),
+        lambda: attention.naive_softmax(rows),
+        lambda: attention.softmax_jacobian(rows),
+        lambda: attention.score_gradient(rows, rows),
+    ):
+        with pytest.raises(UserError, match="shape .* a position at least"):
+            call()
+
+
+def test_scores_of_what_is_no_array_are_refused():
+    with pytest.raises(UserError, match="Q: list"):
+        attention.scores([[1.0]], [[1.0]])
+
+
+@pytest.mark.parametrize("block", [5, (1,), (0, 1), (1.5, 2), "ab"])
+def test_a_block_that_is_no_pair_of_numbers_is_refused(backend, block):
+    good = arrays(backend)
+    with pytest.raises(UserError, match="block: "):
+        tiled.tiled_attention(good["Q"], good["K"], good["V"], block=block)
+
+
+def test_what_the_forward_pass_did_not_keep_is_refused(backend):
+    with pytest.raises(UserError, match="kept: NoneType"):
+        tiled.tiled_attention_backward(**arrays(backend), kept=None)

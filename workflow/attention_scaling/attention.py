@@ -38,6 +38,7 @@ from attention_scaling.attention_arguments import (
     check_floats,
     check_mask,
     check_output_gradient,
+    check_rows,
     check_shape,
     computation_dtype,
 )
@@ -50,7 +51,7 @@ def softmax(scores: Array, *, mask: Array | None = None, accumulate_dtype: Any =
 
     `scores` has shape (..., n); the result has its shape and dtype. Rows sum to 1, and rows without any key to 0.
     """
-    xp = check_floats(scores=scores)
+    xp = check_rows(scores=scores)
     if mask is not None:
         mask = check_mask(xp, mask, tuple(scores.shape), name="scores", like=scores)
     dtype = computation_dtype(xp, scores.dtype, accumulate_dtype)
@@ -67,7 +68,7 @@ def naive_softmax(scores: Array) -> Array:
     Breaks, with infinities and NaN, where exp(s) or the sum exceeds the largest number of the dtype. That is what
     it is here to show; use `softmax` for anything else.
     """
-    xp = check_floats(scores=scores)
+    xp = check_rows(scores=scores)
     with np.errstate(over="ignore", invalid="ignore"):
         exponentials = xp.exp(scores)
         return exponentials / xp.sum(exponentials, axis=-1, keepdims=True, dtype=scores.dtype)
@@ -75,6 +76,7 @@ def naive_softmax(scores: Array) -> Array:
 
 def scores(Q: Array, K: Array, scale: float | None = None) -> Array:
     """The scores c Q K^T of shape (..., T_q, T_k), all in the dtype of the inputs; c = 1/sqrt(d_k) if None."""
+    check_floats(Q=Q)
     arguments = check_attention(Q, K, K, scale=scale, accumulate_dtype=Q.dtype)
     queries, keys, _ = arguments.operands()
     return queries @ keys.mT
@@ -151,7 +153,7 @@ def score_gradient(A: Array, G: Array) -> Array:
     Row by row A * (G - rowsum(G * A)): the product of the softmax Jacobian with G in O(n), no Jacobian built.
     Both have shape (..., n). 16-bit inputs are computed in float32.
     """
-    xp = check_floats(A=A, G=G)
+    xp = check_rows(A=A, G=G)
     check_shape("G", G, tuple(A.shape), "that of A, ")
     dtype = computation_dtype(xp, A.dtype, None)
     weights, gradient = xp.astype(A, dtype, copy=False), xp.astype(G, dtype, copy=True)
@@ -161,7 +163,7 @@ def score_gradient(A: Array, G: Array) -> Array:
 
 def softmax_jacobian(a: Array) -> Array:
     """The softmax Jacobian diag(a) - a a^T, of shape (..., n, n), for weights of shape (..., n)."""
-    xp = check_floats(a=a)
+    xp = check_rows(a=a)
     identity = xp.eye(a.shape[-1], dtype=a.dtype, device=a.device)
     return a[..., :, None] * (identity - a[..., None, :])
 

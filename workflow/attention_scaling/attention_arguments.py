@@ -121,7 +121,7 @@ def check_attention(
         mask = check_mask(xp, mask, (*lead, n_queries, n_keys), name="Q", like=Q)
     if scale is None:
         scale = 1 / math.sqrt(d_k)
-    elif isinstance(scale, bool) or not isinstance(scale, Real) or not math.isfinite(scale):
+    elif isinstance(scale, bool) or not isinstance(scale, Real) or not _is_finite(scale):
         raise UserError(f"scale: {scale!r}: allowed is a finite number")
     dtype = computation_dtype(xp, Q.dtype, accumulate_dtype)
     return AttentionArguments(xp, Q, K, V, mask, bool(causal), float(scale), dtype)
@@ -157,6 +157,17 @@ def check_floats(**arrays: Array) -> Any:
         if array.dtype != first.dtype:
             raise UserError(
                 f"{name}: dtype {array.dtype}: allowed is that of {first_name}, {first.dtype}"
+            )
+    return xp
+
+
+def check_rows(**arrays: Array) -> Any:
+    """The namespace of arrays of rows, which `check_floats` checks; `UserError` where a row has no position."""
+    xp = check_floats(**arrays)
+    for name, array in arrays.items():
+        if array.ndim == 0 or array.shape[-1] == 0:
+            raise UserError(
+                f"{name}: shape {tuple(array.shape)}: allowed is (..., positions), a position at least"
             )
     return xp
 
@@ -198,6 +209,13 @@ def dtype_name(xp: Any, dtype: Any) -> str | None:
     """The name of a floating-point dtype of this namespace; None for anything else."""
     known = (name for name in DTYPES if hasattr(xp, name) and getattr(xp, name) == dtype)
     return next(known, None)
+
+
+def _is_finite(number: Real) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def _check_place(name: str, array: Array, other_name: str, other: Array) -> Any:

@@ -110,6 +110,10 @@ def tiled_attention_backward(
         Q, K, V, mask=mask, causal=causal, scale=scale, accumulate_dtype=accumulate_dtype
     )
     check_output_gradient(arguments, dO)
+    if not isinstance(kept, Kept):
+        raise UserError(
+            f"kept: {type(kept).__name__}: allowed is the second of what tiled_attention returns"
+        )
     check_computed(arguments, "kept.output", kept.output, (*Q.shape[:-1], V.shape[-1]))
     check_computed(arguments, "kept.peak", kept.peak, Q.shape[:-1])
     check_computed(arguments, "kept.total", kept.total, Q.shape[:-1])
@@ -188,7 +192,8 @@ class _Tiles:
     def of(cls, arguments: AttentionArguments, block: tuple[int, int] | None) -> _Tiles:
         if block is None:
             block = CPU_BLOCK if arguments.on_cpu else GPU_BLOCK
-        if len(block) != 2 or not all(isinstance(n, int) and n >= 1 for n in block):
+        pair = isinstance(block, tuple | list) and len(block) == 2
+        if not pair or not all(isinstance(n, int) and n >= 1 for n in block):
             raise UserError(f"block: {block}: allowed is a pair of whole numbers from 1")
         return cls(arguments, *block)
 
