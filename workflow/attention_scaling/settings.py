@@ -38,7 +38,11 @@ class Study(StrictModel):
         ),
     ] = ["auto"]
     shards: Annotated[
-        PositiveInt, Field(description="Jobs over which the blocks of sampled experiments spread.")
+        PositiveInt,
+        Field(
+            le=10_000,
+            description="Jobs over which the blocks of sampled experiments spread.",
+        ),
     ] = 1
     unmatched_claims: Annotated[
         Literal["skip", "refuse"],

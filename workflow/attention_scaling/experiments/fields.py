@@ -26,16 +26,19 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-SampleSize = Annotated[PositiveInt, BeforeValidator(_whole)]
+# Beyond these a slip of the finger would fill the memory before anything is drawn.
+SampleSize = Annotated[PositiveInt, Field(le=10**12), BeforeValidator(_whole)]
+
+Size = Annotated[PositiveInt, Field(le=2**32)]
 
 Widths = Annotated[
-    list[PositiveInt],
+    list[Size],
     Field(min_length=1, description="Widths d_k of query and key."),
     AfterValidator(unique),
 ]
 
 KeyCounts = Annotated[
-    list[PositiveInt],
+    list[Size],
     Field(min_length=1, description="Numbers of keys in a row."),
     AfterValidator(unique),
 ]
