@@ -1,9 +1,11 @@
 """What is known of jobs: Snakemake's measurement of them joined in, and unlike machines told apart."""
 
 import dataclasses
+import subprocess
 
 import pytest
 
+from attention_scaling import provenance
 from attention_scaling.provenance import JobClock, Process
 from attention_scaling.site.provenance_page import MOST_ROWS, provenance_parts, sameness
 
@@ -44,6 +46,25 @@ def test_a_job_that_was_not_measured_has_no_measurement(tmp_path, text):
     path.write_text(text)
     assert Process.of(tmp_path / "exact/variance.parquet") is None
     assert Process.of(tmp_path / "elsewhere/variance.parquet") is None
+
+
+def test_the_commit_is_that_of_a_repository_which_has_the_code(tmp_path):
+    def git(*arguments):
+        name = ["-c", "user.name=n", "-c", "user.email=n@example.org"]
+        subprocess.run(["git", "-C", tmp_path, *name, *arguments], check=True, capture_output=True)
+
+    tracked, unpacked = tmp_path / "tracked.py", tmp_path / "unpacked" / "code.py"
+    unpacked.parent.mkdir()
+    for file in (tracked, unpacked):
+        file.write_text("")
+    assert provenance._commit(tracked) == (None, None)
+    git("init")
+    git("add", tracked.name)
+    git("commit", "--message", "m")
+    commit, clean = provenance._commit(tracked)
+    assert len(commit) == 40
+    assert not clean  # for the other file is not committed
+    assert provenance._commit(unpacked) == (None, None)
 
 
 def test_jobs_on_machines_alike_are_said_to_be():

@@ -170,14 +170,16 @@ def write_study(
     write_text(path, json.dumps(study, indent=1, sort_keys=True) + "\n")
 
 
-def _commit() -> tuple[str | None, bool | None]:
-    """The commit of the working tree and whether it had no uncommitted change; None outside of git."""
+def _commit(file: Path = Path(__file__)) -> tuple[str | None, bool | None]:
+    """The commit of the working tree of `file` and whether it had no uncommitted change; None outside of git."""
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *arguments]
+        command = ["git", "-C", str(file.parent), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
+        # An unpacked archive may lie within the checkout of something else, whose commit says nothing of it.
+        git("ls-files", "--error-unmatch", file.name)
         return git("rev-parse", "HEAD"), not git("status", "--porcelain")
     except (OSError, subprocess.CalledProcessError):
         return None, None
