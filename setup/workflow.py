@@ -25,7 +25,8 @@ import slurm
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / ".snakemake" / "run.lock"
 PROFILES = Path("workflow", "profiles")
-WRITTEN = (".snakemake", "logs", "results", "reports", "reports/_generated")
+WRITTEN = ("reports", ".snakemake", "logs", "results", "reports/_generated")
+"""Folders that a run writes in; in all but the first, which has the pages' sources, in their folders too."""
 
 # What Snakemake says of every job beside its message and the count of steps.
 CHATTER = re.compile(
@@ -147,6 +148,9 @@ def unwritable() -> str | None:
                 pass
         except OSError as error:
             return f"{folder}: cannot be written ({error.strerror})"
+        for inner, _, _ in os.walk(folder) if folder != WRITTEN[0] else ():
+            if not os.access(inner, os.W_OK | os.X_OK):
+                return f"{inner}: cannot be written (Permission denied)"
     return None
 
 

@@ -189,6 +189,15 @@ def test_a_site_that_a_killed_swap_left_aside_stands_again_when_the_next_render_
     assert_stands(standing)
 
 
+def test_what_is_in_the_way_of_the_swap_is_named(project: Path, standing: Path) -> None:
+    old = standing.with_name("_site.old")
+    old.write_text("in the way", encoding="utf-8")
+    with pytest.raises(UserError, match="site cannot be written: .*_site.old: Not a directory"):
+        render(project, standing, "pandoc")
+    old.unlink()
+    assert_stands(standing)
+
+
 def test_a_place_that_cannot_be_written_is_one_line(project: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(UserError, match="site cannot be written: .*: Not a directory"):

@@ -108,6 +108,19 @@ def test_a_reader_that_has_seen_enough_ends_a_stage_quietly(config):
     assert (ran.returncode, ran.stderr) == (141, "")
 
 
+@pytest.mark.parametrize("redirection", [">&-", "| cat"])
+def test_a_claim_is_told_to_a_closed_output_and_in_ascii_too(redirection):
+    claim = f"{sys.executable} -m attention_scaling claim A13-mean-1024 {redirection}"
+    ran = subprocess.run(
+        ["sh", "-c", claim],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("stage", ["run", "exact", "collect", "judge", "claim", "validate"])
 def test_every_stage_explains_itself(stage):
     shown = command(stage, "--help")

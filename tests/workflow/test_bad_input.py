@@ -146,8 +146,10 @@ def test_a_full_disk(full_disk):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_permission(fresh):
-    fresh.path("results").mkdir(mode=0o555)
+@pytest.mark.parametrize("folder", ["results", "logs/measure"])
+def test_a_folder_without_permission(fresh, folder):
+    fresh.path(folder).mkdir(parents=True)
+    fresh.path(folder).chmod(0o555)
     run = fresh.run()
     assert run.returncode == 2
-    assert one_line(run.stdout).startswith("error: results: cannot be written")
+    assert one_line(run.stdout).startswith(f"error: {folder}: cannot be written")

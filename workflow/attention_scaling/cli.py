@@ -6,6 +6,7 @@ Each stage imports what it needs when it runs, so that listing the help or runni
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ BENCHMARKS = REPORTS / "bench" / "ratios.csv"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status (2 for bad input, with one line on standard error)."""
+    _take_any_output()
     options = _parser().parse_args(arguments)
     try:
         status = options.run(options) or 0
@@ -44,6 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def _take_any_output() -> None:
+    """Let standard output take whatever is printed, though it be closed or its encoding lack a letter."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -89,7 +89,8 @@ def _restore(output: Path) -> None:
 
 def _replace(output: Path, fresh: Path) -> None:
     old = _aside(output)
-    shutil.rmtree(old, ignore_errors=True)
+    if old.exists():
+        shutil.rmtree(old)
     if output.exists():
         output.rename(old)
     try:
