@@ -178,6 +178,8 @@ def only_run() -> Iterator[int]:
 def follow(snakemake: subprocess.Popen[str], lock: int) -> int:
     """Pass on what Snakemake says, but for the chatter; its exit status, negative when killed.
 
+    A run whose output nobody reads any more goes on without saying so.
+
     The name of its jobs with SLURM is written into the lock: whoever clears up behind a killed run needs it.
     """
     # An interrupt stops Snakemake and its jobs, whichever way this run is told to stop. SIGTERM would not
@@ -195,7 +197,6 @@ def follow(snakemake: subprocess.Popen[str], lock: int) -> int:
                 print(f"    SLURM: {reason}", flush=True)
         except BrokenPipeError:
             say_no_more()
-            os.killpg(snakemake.pid, signal.SIGINT)
     return snakemake.wait()
 
 

@@ -3,7 +3,7 @@
     python tests/cluster/slurm.py FOLDER        starts one, says how to use it, and ends it on Ctrl-C
 
 Needs Debian's packages slurmctld, slurmd, slurm-client and munge; no systemd, no cgroups, no database, and no
-root. The node has three cores, whatever the machine has, and one GPU that is none: /dev/null stands for it, so
+root. The node has six cores, whatever the machine has, and one GPU that is none: /dev/null stands for it, so
 that requests can be seen.
 """
 
@@ -61,7 +61,7 @@ MinJobAge=600
 KillWait=2
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
 GresTypes=gpu
-NodeName=localhost NodeHostname={host} NodeAddr=127.0.0.1 CPUs=3 RealMemory={memory} Gres=gpu:1
+NodeName=localhost NodeHostname={host} NodeAddr=127.0.0.1 CPUs=6 RealMemory={memory} Gres=gpu:1
 PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP DefMemPerCPU=256
 PartitionName=gpus Nodes=ALL MaxTime=INFINITE State=UP DefMemPerCPU=256
 """

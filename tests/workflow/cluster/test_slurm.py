@@ -25,6 +25,15 @@ if arguments == ["attention_scaling", "run", "saturation"]:
     time.sleep(600)
 """
 
+# Two jobs that last until they are stopped.
+LASTING = """
+import sys
+import time
+
+if {"run", "saturation", "0/2"} <= set(sys.orig_argv):
+    time.sleep(600)
+"""
+
 
 @pytest.fixture(scope="module")
 def misbehaving(clone, start):
@@ -39,14 +48,17 @@ def test_a_run_that_lost_a_job_and_was_killed_goes_on_with_the_same_command(
     misbehaving, finished, clone, start, cluster
 ):
     project = clone("killed")
+    project.path("workflow/sitecustomize.py").write_text(LASTING)
     run = start(project)
-    run.wait_until_it_says("1 of 18 steps")
+    run.wait_until_it_says("8 of 18 steps")
     name = run.name
-    cluster.run("scancel", cluster.jobs("--name", name, "--states=running")[0])
+    cancelled, left = cluster.jobs("--name", name)
+    cluster.run("scancel", cancelled)
     run.wait_until_it_says("SLURM status is: 'CANCELLED'")
     run.kill()
-    assert cluster.jobs("--name", name), "no job was left for nobody"
+    assert cluster.jobs("--name", name) == [left]
 
+    project.path("workflow/sitecustomize.py").unlink()
     again = start(project)
     assert again.wait() == 0, again.said
     assert "the last run was killed" in again.said
