@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,9 @@ LOCK = ROOT / ".snakemake" / "run.lock"
 PROFILES = Path("workflow", "profiles")
 WRITTEN = ("reports", ".snakemake", "logs", "results", "reports/_generated")
 """Folders that a run writes in; in all but the first, which has the pages' sources, in their folders too."""
+
+LOST_AFTER_SECONDS = 1.0
+"""An interrupt that Snakemake has not answered by then, and goes on talking, did not reach it."""
 
 # What Snakemake says of every job beside its message and the count of steps.
 CHATTER = re.compile(
@@ -184,10 +188,21 @@ def follow(snakemake: subprocess.Popen[str], lock: int) -> int:
     """
     # An interrupt stops Snakemake and its jobs, whichever way this run is told to stop. SIGTERM would not
     # do: Snakemake's handler waits for a lock that the interrupted code may hold, and then for ever.
+    interrupted = None
+
+    def interrupt(*_: object) -> None:
+        nonlocal interrupted
+        interrupted = time.monotonic()
+        os.killpg(snakemake.pid, signal.SIGINT)
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
-            signal.signal(number, lambda *_: os.killpg(snakemake.pid, signal.SIGINT))
+            signal.signal(number, interrupt)
     for line in snakemake.stderr:
+        if line.startswith("Terminating processes"):
+            interrupted = None
+        elif interrupted is not None and time.monotonic() - interrupted > LOST_AFTER_SECONDS:
+            interrupt()  # Snakemake loses one now and then
         if announced := slurm.ANNOUNCED.match(line):
             os.write(lock, f"{announced[1]}\n".encode())
         try:
