@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from attention_scaling.errors import UserError
+from attention_scaling.safe_yaml import SAFE_LOADER
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -32,11 +33,7 @@ class StrictModel(BaseModel):
         return value
 
 
-# libyaml's where PyYAML was built with it: it reads ten times as fast.
-_SAFE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _CarefulLoader(_SAFE_LOADER):
+class _CarefulLoader(SAFE_LOADER):
     """YAML without the silent loss of a key that stands twice in a mapping; its mistakes are all YAMLErrors."""
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict:
